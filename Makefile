@@ -1,0 +1,70 @@
+# tritonkit: `make` alone prints the targets. Every target sets up what it needs first, and does no work twice.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+TRITONKIT := .venv/bin/tritonkit
+PYTEST := .venv/bin/python -m pytest
+
+# Which checkpoints the shipped pipelines use: a name of `tritonkit weights --list`, a checkpoint file or a folder.
+WHISPER ?= tiny.en
+YOLO ?= yolov3-tiny
+LLM ?= tiny-llama
+CHECKPOINTS = --whisper $(WHISPER) --yolo $(YOLO) --llm $(LLM)
+OUT ?= model_repository
+
+help:  ## print this list
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+install:  ## make the environment (.venv) with all that is needed
+	@scripts/environment.sh
+
+weights: install  ## fetch and export the checkpoints of the pipelines
+	@$(TRITONKIT) weights $(CHECKPOINTS)
+
+build-repo: weights  ## write the model repository of the shipped pipelines, weights included
+	@$(TRITONKIT) build --out $(OUT) $(CHECKPOINTS)
+
+demo: build-repo  ## serve the repository on a real Triton, ask it about a recording and a photo, end it
+	@$(TRITONKIT) demo $(OUT)
+
+serve: build-repo  ## serve the repository on this machine until Ctrl-C
+	@$(TRITONKIT) serve $(OUT)
+
+serve-gpu: build-repo  ## the same repository by `docker run` on the GPUs of this machine
+	@$(TRITONKIT) serve $(OUT) --gpu
+
+test: build-repo lint types diff  ## form, types, stale configs, then the whole test suite, the real server included
+	@$(PYTEST)
+
+test-server: build-repo  ## only the tests that need the real server
+	@$(PYTEST) -m server
+
+test-gpu: build-repo  ## only the tests that need a GPU
+	@$(PYTEST) -m gpu
+
+check: install  ## every rule, asked of the shipped pipelines
+	@$(TRITONKIT) check
+
+diff: install  ## say which committed configs are stale
+	@$(TRITONKIT) diff --out $(OUT)
+
+draw: install  ## draw the shipped pipelines into docs/
+	@$(TRITONKIT) draw assistant --out docs/assistant.svg
+
+format: install  ## rewrite the code in its form
+	@.venv/bin/ruff format . && .venv/bin/ruff check --fix .
+
+lint: install  ## report on form and mistakes
+	@.venv/bin/ruff format --check . && .venv/bin/ruff check .
+
+types: install  ## report on types
+	@.venv/bin/mypy
+
+verify: check test  ## all that a commit must hold
+
+lock: install  ## renew requirements/lock.txt from the environment as it is
+	@scripts/lock.sh
+
+clean:  ## remove caches and fetched weights, keep .venv
+	rm -rf .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+
+.PHONY: help install weights build-repo demo serve serve-gpu test test-server test-gpu check diff draw format lint types verify lock clean
