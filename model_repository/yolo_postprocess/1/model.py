@@ -1,0 +1,99 @@
+"""yolo_postprocess: the network's answer -> boxes with names, in pixels of the original picture.
+
+PREDICTIONS: float [rows, columns] in the layout that `yolo.json` names; GEOMETRY: float32 [5] of yolo_preprocess;
+CONFIDENCE, IOU: float32 [1], optional, 0 to 1 ->
+BOXES: float32 [n, 4], x1 y1 x2 y2; SCORES: float32 [n]; CLASSES: int32 [n]; LABELS: string [n];
+DETECTIONS: string [1], all of it as JSON. IOU is not used where the network does NMS itself.
+Parameters `confidence` (0.25), `iou` (0.45) and `max_detections` (300) hold when a request gives none.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+from yolo_boxes import suppress_overlaps, to_original
+from yolo_candidates import Candidates, PredictionError, candidates_in
+
+CONFIDENCE, IOU, MAX_DETECTIONS = "0.25", "0.45", "300"
+
+
+class TritonPythonModel:
+    """Answers each request on its own."""
+
+    def initialize(self, args: dict[str, str]) -> None:
+        """Read layout and labels from the files of the export, defaults from the config's parameters."""
+        folder = Path(args["model_repository"]) / args["model_version"]
+        network = json.loads((folder / "yolo.json").read_text(encoding="utf-8"))
+        self.layout, self.classes = network["layout"], network["classes"]
+        self.labels = (folder / "labels.txt").read_text(encoding="utf-8").splitlines()
+        if len(self.labels) != self.classes:
+            raise ValueError(f"labels.txt: {len(self.labels)} lines; yolo.json says {self.classes} classes; export again")
+        parameters = json.loads(args["model_config"]).get("parameters", {})
+        self.confidence = float(_parameter(parameters, "confidence", CONFIDENCE))
+        self.iou = float(_parameter(parameters, "iou", IOU))
+        self.max_detections = int(_parameter(parameters, "max_detections", MAX_DETECTIONS))
+
+    def execute(self, requests: list) -> list:
+        """One response per request."""
+        return [self._answer(request) for request in requests]
+
+    def _answer(self, request: object) -> object:
+        try:
+            confidence = _fraction(request, "CONFIDENCE", self.confidence)
+            iou = _fraction(request, "IOU", self.iou)
+            predictions, geometry = _array(request, "PREDICTIONS"), _array(request, "GEOMETRY")
+            found = candidates_in(predictions, self.layout, self.classes, confidence)
+        except PredictionError as error:
+            return pb_utils.InferenceResponse(error=pb_utils.TritonError(str(error)))
+        if self.layout == "detections":
+            found = found.take(np.arange(min(len(found.scores), self.max_detections)))
+        else:
+            found = suppress_overlaps(found, iou, self.max_detections)
+        return self._response(found, to_original(found.boxes, geometry), geometry)
+
+    def _response(self, found: Candidates, boxes: np.ndarray, geometry: np.ndarray) -> object:
+        labels = [self._label(number) for number in found.classes]
+        summary = _summary(labels, found.scores, boxes, geometry)
+        return pb_utils.InferenceResponse(
+            output_tensors=[
+                pb_utils.Tensor("BOXES", boxes),
+                pb_utils.Tensor("SCORES", found.scores),
+                pb_utils.Tensor("CLASSES", found.classes),
+                pb_utils.Tensor("LABELS", np.array([label.encode() for label in labels], np.object_)),
+                pb_utils.Tensor("DETECTIONS", np.array([summary.encode()], np.object_)),
+            ]
+        )
+
+    def _label(self, number: int) -> str:
+        return self.labels[number] if 0 <= number < self.classes else f"class {number}"
+
+
+def _summary(labels: list[str], scores: np.ndarray, boxes: np.ndarray, geometry: np.ndarray) -> str:
+    """The JSON of DETECTIONS."""
+    detections = [
+        {"label": label, "score": round(float(score), 4), "box": [round(float(side), 2) for side in box]}
+        for label, score, box in zip(labels, scores, boxes, strict=True)
+    ]
+    return json.dumps({"width": int(geometry[0]), "height": int(geometry[1]), "detections": detections})
+
+
+def _array(request: object, name: str) -> np.ndarray:
+    return pb_utils.get_input_tensor_by_name(request, name).as_numpy()
+
+
+def _fraction(request: object, name: str, default: float) -> float:
+    """The optional input `name`, or the default."""
+    tensor = pb_utils.get_input_tensor_by_name(request, name)
+    if tensor is None:
+        return default
+    values = tensor.as_numpy().ravel()
+    if len(values) != 1 or not 0 <= values[0] <= 1:  # NaN is refused as well
+        raise PredictionError(
+            f"{name}: {values.tolist()}; one number from 0 to 1 is expected; leave it out for {default}"
+        )
+    return float(values[0])
+
+
+def _parameter(parameters: dict, name: str, default: str) -> str:
+    return parameters.get(name, {}).get("string_value", default)

@@ -1,0 +1,57 @@
+"""yolo_preprocess: a picture file -> the network's input.
+
+IMAGE: uint8 [bytes of the file] -> IMAGES: float32 or float16 [3, height, width], RGB, 0 to 1, letterboxed
+(with a leading batch dimension when the network takes only one fixed batch),
+GEOMETRY: float32 [5], original width and height in pixels, scale, pad x, pad y.
+`yolo.json` beside this file says how large the input is. Parameter `max_pixels`: the largest picture accepted.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+from yolo_letterbox import pad
+from yolo_picture import PictureError, fitted_picture
+
+MAX_PIXELS = 200_000_000
+DTYPES = {"TYPE_FP32": np.float32, "TYPE_FP16": np.float16}
+
+
+class TritonPythonModel:
+    """Answers each request on its own; a bad picture fails its own request only."""
+
+    def initialize(self, args: dict[str, str]) -> None:
+        """Read the network's input from `yolo.json` and the limit from the config's parameters."""
+        folder = Path(args["model_repository"]) / args["model_version"]
+        network = json.loads((folder / "yolo.json").read_text(encoding="utf-8"))
+        self.width, self.height, self.batch = network["width"], network["height"], network["batch"]
+        self.dtype = DTYPES[network["data_type"]]
+        parameters = json.loads(args["model_config"]).get("parameters", {})
+        self.max_pixels = int(parameters.get("max_pixels", {}).get("string_value", MAX_PIXELS))
+
+    def execute(self, requests: list) -> list:
+        """One response per request."""
+        return [self._answer(request) for request in requests]
+
+    def _answer(self, request: object) -> object:
+        content = pb_utils.get_input_tensor_by_name(request, "IMAGE").as_numpy().tobytes()
+        try:
+            pixels, letterbox = fitted_picture(content, self.width, self.height, self.max_pixels)
+        except PictureError as error:
+            return pb_utils.InferenceResponse(error=pb_utils.TritonError(str(error)))
+        images = pad(pixels, letterbox, self.width, self.height).astype(self.dtype, copy=False)
+        return pb_utils.InferenceResponse(
+            output_tensors=[
+                pb_utils.Tensor("IMAGES", self._batched(images)),
+                pb_utils.Tensor("GEOMETRY", letterbox.tensor()),
+            ]
+        )
+
+    def _batched(self, images: np.ndarray) -> np.ndarray:
+        """The picture as the first row of the network's fixed batch, the other rows zero; as it is without one."""
+        if self.batch is None:
+            return images
+        rows = np.zeros((self.batch, *images.shape), images.dtype)
+        rows[0] = images
+        return rows

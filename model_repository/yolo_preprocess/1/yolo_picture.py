@@ -1,0 +1,134 @@
+"""The bytes of a picture file as RGB pixels, scaled to where the letterbox wants them.
+
+In: the content of a jpeg, png, webp, gif, bmp, tiff or ppm file. Out: uint8 [height, width, 3], RGB, upright.
+Grey, palette, CMYK, transparent and 16-bit pictures become RGB; of an animation the first frame is taken.
+"""
+
+import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from PIL import Image
+from yolo_letterbox import Letterbox, letterbox_for, resize_bilinear
+
+FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF")
+ORIENTATION = 0x0112  # the EXIF tag
+TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+# Larger pictures are scaled down while decoding, with an averaging filter: exact to the eye, a tenth of the memory.
+EXACT_PIXELS = 40_000_000
+
+
+class PictureError(ValueError):
+    """The picture in IMAGE cannot be used: what was found, what is expected, what to do."""
+
+
+def fitted_picture(
+    content: bytes, input_width: int, input_height: int, max_pixels: int
+) -> tuple[np.ndarray, Letterbox]:
+    """The picture scaled for the network's input (uint8 [placed_height, placed_width, 3], RGB), and where it belongs.
+
+    Raises:
+        PictureError: It is empty, no picture, cut off, or has more than `max_pixels`.
+    """
+    if not content:
+        raise PictureError("IMAGE: 0 bytes; the content of a picture file is expected; send the file's bytes as they are")
+    with _quiet_pillow():
+        picture = _opened(content, max_pixels)
+        try:
+            turn = TURNS.get(_orientation(picture))
+            width, height = picture.size if _keeps_sides(turn) else picture.size[::-1]
+            letterbox = letterbox_for(width, height, input_width, input_height)
+            placed = (letterbox.placed_width, letterbox.placed_height)
+            scaled = _scaled(picture, placed if _keeps_sides(turn) else placed[::-1])
+        except PictureError:
+            raise
+        except Exception as error:  # decoders of broken files raise anything: OSError, SyntaxError, struct.error, ...
+            raise PictureError(
+                f"IMAGE: a {picture.format} picture that cannot be decoded ({error}); a whole file is expected; "
+                "it was cut off or damaged on its way, send it again"
+            ) from error
+    turned = scaled if turn is None else np.asarray(Image.fromarray(scaled).transpose(turn))
+    return turned, letterbox
+
+
+@contextmanager
+def _quiet_pillow() -> Iterator[None]:
+    """Pillow without its own limit of pixels (ours is checked instead) and without its warnings about odd files."""
+    limit = Image.MAX_IMAGE_PIXELS
+    Image.MAX_IMAGE_PIXELS = None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        Image.MAX_IMAGE_PIXELS = limit
+
+
+def _opened(content: bytes, max_pixels: int) -> Image.Image:
+    try:
+        picture = Image.open(io.BytesIO(content), formats=FORMATS)
+    except Exception as error:  # a header that is cut off raises anything, too
+        raise PictureError(
+            f"IMAGE: {len(content)} bytes that are no picture (they begin with {content[:8].hex(' ')}); "
+            "the content of a jpeg, png, webp, gif, bmp, tiff, ppm or avif file is expected; "
+            "send the file's bytes as they are, not its pixels"
+        ) from error
+    width, height = picture.size
+    if width * height > max_pixels:
+        raise PictureError(
+            f"IMAGE: {width} x {height} = {width * height} pixels; at most {max_pixels} are accepted; "
+            "send a smaller picture, or raise the parameter max_pixels of yolo_preprocess"
+        )
+    return picture
+
+
+def _orientation(picture: Image.Image) -> int:
+    try:
+        return picture.getexif().get(ORIENTATION, 1)
+    except Exception:  # a damaged EXIF block is no reason to refuse the picture
+        return 1
+
+
+def _keeps_sides(turn: Image.Transpose | None) -> bool:
+    """Whether width stays width."""
+    return turn in (
+        None,
+        Image.Transpose.FLIP_LEFT_RIGHT,
+        Image.Transpose.ROTATE_180,
+        Image.Transpose.FLIP_TOP_BOTTOM,
+    )
+
+
+def _scaled(picture: Image.Image, size: tuple[int, int]) -> np.ndarray:
+    """The picture's pixels at this width and height, not yet turned upright."""
+    if picture.width * picture.height <= EXACT_PIXELS:
+        return resize_bilinear(_rgb(picture), *size)
+    # A JPEG decoder can give a half, a quarter or an eighth at once; `box` is the part of it that is picture.
+    drafted = picture.draft("RGB", (size[0] * 2, size[1] * 2))
+    box = drafted[1] if drafted else None
+    if picture.mode in ("P", "1"):
+        picture = picture.convert("L" if picture.mode == "1" else "RGB")
+    small = picture.resize(size, Image.Resampling.BILINEAR, box=box, reducing_gap=2.0)
+    return _rgb(small)
+
+
+def _rgb(picture: Image.Image) -> np.ndarray:
+    """uint8 [height, width, 3]: transparency is dropped, 16 bits become 8."""
+    if picture.mode == "F":
+        raise PictureError(
+            f"IMAGE: a {picture.format} picture of 32-bit floats; 8 or 16 bits per colour are expected; convert it first"
+        )
+    if picture.mode.startswith("I"):
+        grey = (np.asarray(picture).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8)
+        return np.repeat(grey[:, :, None], 3, axis=2)
+    return np.asarray(picture if picture.mode == "RGB" else picture.convert("RGB"))
