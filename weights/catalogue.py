@@ -1,0 +1,101 @@
+"""What can be served by name or path, and the folder in the cache that holds it ready to be served.
+
+In: what a person chose (`tiny.en`, `yolo11n.pt`, `a-folder/`). Out: an export folder.
+The name of the folder says what is in it; a path of one's own gets a piece of its content's hash behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from weights.errors import ExportError
+from weights.fetch import Say, fetch, sha256_of
+from weights.sources import WHISPER, YOLO
+from weights.store import export, hash_of_code
+
+HERE = Path(__file__).parent
+
+
+def whisper(choice: str, cache: Path, say: Say, *, dtype: str = "float32") -> Path:
+    """The export of a Whisper checkpoint.
+
+    Args:
+        choice: A packaged name, a `.pt` of openai-whisper, a CTranslate2 `model.bin` or its folder, or any name that
+            openai-whisper knows (it downloads the file).
+        cache: The cache's root.
+        say: Takes progress lines.
+        dtype: `float32`, or `float16` for GPUs.
+
+    Raises:
+        WeightsError: It cannot be had or is no Whisper checkpoint.
+    """
+    from weights.whisper.export import export_whisper
+
+    suffix = "" if dtype == "float32" else f"-{dtype}"
+    path = Path(choice)
+    if choice in WHISPER:
+        (source,) = fetch([WHISPER[choice]], cache, say)
+        name, content = choice, WHISPER[choice].sha256
+    elif path.exists():
+        source = path / "model.bin" if path.is_dir() else path
+        content = _content(source)
+        name = f"{_stem(path)}-{content[:8]}"
+    else:
+        source, content, name = path, choice, choice
+    made_from = _made_from("whisper", content, dtype)
+    return export(f"whisper-{name}{suffix}", made_from, lambda out: export_whisper(source, out, dtype=dtype), cache, say)
+
+
+def yolo(choice: str, cache: Path, say: Say) -> Path:
+    """The export of a YOLO detection network.
+
+    Args:
+        choice: A packaged name, an Ultralytics `.pt`, or any YOLO `.onnx`.
+        cache: The cache's root.
+        say: Takes progress lines.
+
+    Raises:
+        WeightsError: It cannot be had or is no detection network that can be served.
+    """
+    if choice in YOLO:
+        from weights.yolo.darknet import export_darknet
+
+        sources = fetch(YOLO[choice], cache, say)
+        content = "".join(file.sha256 for file in YOLO[choice])
+        return export(choice, _made_from("yolo", content), lambda out: export_darknet(*sources, out), cache, say)
+    path = Path(choice)
+    fill = _yolo_exporter(path, cache, say)
+    content = _content(path)
+    return export(f"yolo-{_stem(path)}-{content[:8]}", _made_from("yolo", content), fill, cache, say)
+
+
+def _yolo_exporter(path: Path, cache: Path, say: Say) -> Callable[[Path], None]:
+    if path.suffix == ".onnx":
+        from weights.yolo.onnx_file import export_onnx_file
+
+        return lambda out: export_onnx_file(path, out)
+    if path.suffix == ".pt":
+        from weights.yolo.checkpoint import export_checkpoint
+        from weights.yolo.environment import ultralytics_environment
+
+        return lambda out: export_checkpoint(path, out, python=ultralytics_environment(cache, say))
+    raise ExportError(
+        f"YOLO checkpoint {path}: neither a packaged name ({', '.join(YOLO)}) nor a file that can be read. "
+        "Give the path of an Ultralytics .pt or of an .onnx file."
+    )
+
+
+def _made_from(role: str, content: str, *options: str) -> dict[str, str]:
+    """All that decides an export's content."""
+    return {"content": content, "exporter": hash_of_code(HERE / role), "options": " ".join(options)}
+
+
+def _content(path: Path) -> str:
+    if not path.is_file():
+        raise ExportError(f"{path}: there is no such file. Give the path of a checkpoint.")
+    return sha256_of(path)
+
+
+def _stem(path: Path) -> str:
+    return (path.resolve().name if path.is_dir() else path.stem).replace(" ", "-")
