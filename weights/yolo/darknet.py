@@ -5,9 +5,13 @@ In: three files. Out: `model.onnx`, `labels.txt`, `yolo.json` in the folder give
 
 from __future__ import annotations
 
+import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import onnx
 import torch
 
 from weights.errors import ExportError
@@ -36,6 +40,7 @@ def export_darknet(cfg: Path, weights: Path, names: Path, out: Path) -> None:
         height=network.height,
         width=network.width,
         batch=None,
+        output_shape=(4 + network.classes, network.anchors),
         layout="boxes_scores",
         classes=network.classes,
     )
@@ -51,8 +56,7 @@ def _read_names(path: Path, classes: int) -> list[str]:
 
 def _write_onnx(network: DarknetNetwork, path: Path) -> None:
     example = torch.zeros(2, 3, network.height, network.width)
-    with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the exporter, about its own registry
+    with torch.no_grad(), _quiet_exporter():
         torch.onnx.export(
             network,
             (example,),
@@ -65,3 +69,26 @@ def _write_onnx(network: DarknetNetwork, path: Path) -> None:
             external_data=False,
             verbose=False,
         )
+    model = onnx.load(path)
+    _forget_origin(model.graph)
+    onnx.save_model(model, path)
+
+
+def _forget_origin(graph: onnx.GraphProto) -> None:
+    """Without the exporter's notes: they hold this machine's paths, and the file would differ between machines."""
+    for part in (graph, *graph.node, *graph.input, *graph.output, *graph.value_info, *graph.initializer):
+        del part.metadata_props[:]
+
+
+@contextmanager
+def _quiet_exporter() -> Iterator[None]:
+    """Without the exporter's notes about torchvision operators that no Darknet network has."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)

@@ -131,6 +131,7 @@ class DarknetNetwork(nn.Module):
             self.layers.append(layer)
             self.shapes.append(incoming)
         self.classes = self._common_classes()
+        self.anchors = sum(head.count * head.height * head.width for head in self._heads())
         floats.check_all_taken()
 
     def forward(self, images: Tensor) -> Tensor:
@@ -185,8 +186,11 @@ class DarknetNetwork(nn.Module):
             raise section.error(f"{channels} channels come in; {head.count} anchors of 5 + {head.classes} are expected")
         return head
 
+    def _heads(self) -> list[YoloHead]:
+        return [layer for layer in self.layers if isinstance(layer, YoloHead)]
+
     def _common_classes(self) -> int:
-        classes = {layer.classes for layer in self.layers if isinstance(layer, YoloHead)}
+        classes = {head.classes for head in self._heads()}
         if len(classes) != 1:
             raise ExportError(f"cfg: {len(classes)} different class counts in its [yolo] sections. Exactly one is expected.")
         return classes.pop()

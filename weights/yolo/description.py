@@ -31,6 +31,7 @@ class YoloDescription:
         height: Rows of the picture the network takes.
         width: Columns of it.
         batch: None when the file takes any batch; otherwise the only batch it takes.
+        output_shape: Of the output for one picture, without the batch dimension.
         layout: A key of `LAYOUTS`.
         classes: How many class names there are.
     """
@@ -43,6 +44,7 @@ class YoloDescription:
     height: int
     width: int
     batch: int | None
+    output_shape: tuple[int, ...]
     layout: str
     classes: int
 
