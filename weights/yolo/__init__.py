@@ -1,9 +1,10 @@
 """YOLO checkpoints of every kind, turned into one folder: `model.onnx`, `labels.txt`, `yolo.json`.
 
-    darknet_cfg.py      .cfg text -> sections                      ┐
-    darknet_network.py  sections + .weights -> a torch module      ├ darknet.py      export_darknet
-    onnx_file.py        an ONNX file -> what it takes and gives    ┼ onnx_file.py    export_onnx_file
-    environment.py      Ultralytics in an environment of its own   ┼ checkpoint.py   export_checkpoint (.pt)
-    checkpoint_script.py runs inside that environment              ┘
-    description.py      what `yolo.json` says; the served code reads it
+darknet_cfg.py         .cfg text -> sections
+darknet_network.py     sections, .weights -> a torch module
+darknet.py             export_darknet: that module in ONNX
+environment.py         Ultralytics in an environment of its own
+checkpoint.py          export_checkpoint: a .pt by Ultralytics' exporter; checkpoint_script.py runs in that environment
+onnx_file.py           export_onnx_file: any ONNX file as it is; layouts.py tells how its output is laid out
+description.py         what `yolo.json` says; the served code reads it
 """

@@ -30,7 +30,8 @@ class CheckpointOptions:
     Attributes:
         image_size: Height and width; None takes the size the checkpoint was trained with.
         half: Weights and arithmetic in float16; input and output stay float32.
-        nms: "outside" (yolo_postprocess does it), "end2end" (the NMS-free head of YOLOv10 and YOLO26), "inside" (in the graph).
+        nms: "outside" (yolo_postprocess does it), "end2end" (the head of YOLOv10 and YOLO26 that needs none), or
+            "inside" (in the graph).
         confidence: For "inside": boxes below are never given, whatever a request asks for.
         iou: For "inside": overlap above which the weaker box goes.
         max_detections: For "inside" and "end2end": rows of the answer.
@@ -101,7 +102,10 @@ def _run_script(checkpoint: Path, target: Path, scratch: Path, arguments: dict[s
         verdict = json.loads(done.stdout.strip().splitlines()[-1])
     except (IndexError, ValueError):
         tail = (done.stderr or done.stdout).strip().splitlines()[-3:]
-        raise ExportError(f"{checkpoint.name}: Ultralytics' exporter ended with {done.returncode}: {' | '.join(tail)}") from None
+        raise ExportError(
+            f"{checkpoint.name}: Ultralytics' exporter ended with {done.returncode} ({' | '.join(tail)}). "
+            "Try the same checkpoint with ultralytics alone."
+        ) from None
     if refused := verdict.get("refused"):
         raise ExportError(f"{checkpoint.name}: {refused}. An Ultralytics detection checkpoint is expected.")
 

@@ -1,6 +1,6 @@
 """Runs inside the Ultralytics environment: one checkpoint to one ONNX file. Knows nothing of tritonkit.
 
-Called with one argument, JSON: {"checkpoint", "target", "scratch", "arguments"}; `arguments` go to Ultralytics' exporter.
+Called with one argument, JSON: {"checkpoint", "target", "scratch", "arguments"}; the last goes to the exporter.
 The last line it prints is JSON: {} or {"refused": reason}.
 """
 
@@ -14,16 +14,19 @@ from pathlib import Path
 def main() -> None:
     """Do what the argument says and print the verdict."""
     job = json.loads(sys.argv[1])
-    prepare(Path(job["scratch"]))
+    kept = prepare(Path(job["scratch"]))  # noqa: F841, alive as long as its operators are needed
     try:
         refused = export(Path(job["checkpoint"]), Path(job["target"]), Path(job["scratch"]), job["arguments"])
     except Exception as error:  # whatever the checkpoint or the exporter raises becomes one line for the caller
-        refused = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no reason given'}"
+        refused = f"{type(error).__name__}: {(str(error).strip() or 'no reason given').splitlines()[0]}"
     print("\n" + json.dumps({"refused": refused} if refused else {}))
 
 
-def prepare(scratch: Path) -> None:
-    """Keep Ultralytics off the network, off the home folder and off unpickling code; give it torchvision's `nms`."""
+def prepare(scratch: Path) -> object:
+    """Keep Ultralytics off the network, off the home folder and off unpickling code; give it torchvision's `nms`.
+
+    What comes back must be kept: the operators go with it.
+    """
     os.environ.update(
         YOLO_CONFIG_DIR=str(scratch),
         YOLO_OFFLINE="1",
@@ -31,10 +34,10 @@ def prepare(scratch: Path) -> None:
         ULTRALYTICS_SAFE_LOAD="1",
         ORT_DISABLE_TELEMETRY="1",
     )
-    provide_torchvision_operators()
+    return provide_torchvision_operators()
 
 
-def provide_torchvision_operators() -> None:
+def provide_torchvision_operators() -> object:
     """Make `import torchvision` work where its compiled part does not fit this torch (a CPU build, for one).
 
     Only non-maximum suppression is needed, and only while the exporter traces it: any correct `nms` does.
@@ -42,7 +45,7 @@ def provide_torchvision_operators() -> None:
     import torch
 
     if _loads_compiled_part():
-        return
+        return None
     library = torch.library.Library("torchvision", "DEF")
     for operator in ("nms", "qnms"):
         library.define(operator + "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
@@ -51,8 +54,7 @@ def provide_torchvision_operators() -> None:
 
     library.impl("nms", TorchNMS.nms, "CPU")
     torchvision.extension._has_ops = lambda: True
-    # The library object must outlive this function: its operators go with it.
-    provide_torchvision_operators.library = library
+    return library
 
 
 def _loads_compiled_part() -> bool:
@@ -60,13 +62,14 @@ def _loads_compiled_part() -> bool:
 
     import torch
 
-    for folder in importlib.util.find_spec("torchvision").submodule_search_locations:
-        for file in Path(folder).glob("_C*.so"):
-            try:
-                torch.ops.load_library(str(file))
-                return True
-            except OSError:
-                pass
+    found = importlib.util.find_spec("torchvision")
+    folders = (found and found.submodule_search_locations) or []
+    for file in (file for folder in folders for file in Path(folder).glob("_C*.so")):
+        try:
+            torch.ops.load_library(str(file))
+        except OSError:
+            continue
+        return True
     return False
 
 
@@ -81,7 +84,7 @@ def export(checkpoint: Path, target: Path, scratch: Path, arguments: dict) -> st
     model = YOLO(str(link))
     head = model.model.model[-1]
     if model.task != "detect" or not isinstance(head, Detect):
-        return f"a checkpoint for the task '{model.task}' with the head {type(head).__name__}; detection (Detect) is expected"
+        return f"it is for the task '{model.task}' with the head {type(head).__name__}; detect with a Detect is served"
     channels = model.model.yaml.get("channels", 3)
     if channels != 3:
         return f"it takes pictures of {channels} channels; 3 (RGB) are expected"

@@ -50,7 +50,9 @@ def export_darknet(cfg: Path, weights: Path, names: Path, out: Path) -> None:
 def _read_names(path: Path, classes: int) -> list[str]:
     names = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     if len(names) != classes:
-        raise ExportError(f"{path.name}: {len(names)} class names, the .cfg has {classes} classes. One line each is expected.")
+        raise ExportError(
+            f"{path.name}: {len(names)} class names, one line each; the .cfg has {classes}. Give the list that fits."
+        )
     return names
 
 

@@ -54,7 +54,7 @@ def read_cfg(text: str) -> tuple[Section, ...]:
     """The sections of a `.cfg` file.
 
     Raises:
-        ExportError: A line is neither a section, nor `key = value`, nor a comment; or the file does not begin with [net].
+        ExportError: A line is neither a section, nor `key = value`, nor a comment; or the first section is not [net].
     """
     sections: list[Section] = []
     for number, raw in enumerate(text.splitlines(), start=1):

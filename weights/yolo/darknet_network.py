@@ -33,12 +33,12 @@ class Floats:
 
     def __init__(self, content: bytes) -> None:
         if len(content) < 12:
-            raise ExportError(f"weights: {len(content)} bytes. A Darknet .weights file begins with a header of 16 or 20.")
+            raise ExportError(f"weights: {len(content)} bytes. A Darknet .weights file begins with 16 or 20 of header.")
         major, minor = np.frombuffer(content, "<i4", 2)
         # "Images seen" grew from 32 to 64 bits with version 0.2.
         header = 20 if major * 10 + minor >= 2 else 16
         if (len(content) - header) % 4:
-            raise ExportError("weights: its length is no whole number of floats. The file is cut off or no .weights file.")
+            raise ExportError("weights: its length is no whole number of floats. It is cut off, or no .weights file.")
         self._values = np.frombuffer(content, "<f4", offset=header)
         self._taken = 0
 
@@ -47,7 +47,9 @@ class Floats:
         count = int(np.prod(shape))
         values = self._values[self._taken : self._taken + count]
         if len(values) < count:
-            raise ExportError(f"weights: it ends after {len(self._values)} floats, the .cfg asks for more. They do not match.")
+            raise ExportError(
+                f"weights: it ends after {len(self._values)} floats, the .cfg asks for more. They must belong together."
+            )
         self._taken += count
         return torch.from_numpy(values.reshape(shape).copy())
 
@@ -157,7 +159,7 @@ class DarknetNetwork(nn.Module):
         match section.kind:
             case "convolutional":
                 layer = _convolution(section, channels, floats)
-                stride = layer[0].stride[0]  # type: ignore[union-attr,index]
+                stride = section.integer("stride", 1)
                 return layer, (section.integer("filters", 1), -(-height // stride), -(-width // stride))
             case "maxpool":
                 pool = MaxPool(section, height, width)
@@ -192,7 +194,7 @@ class DarknetNetwork(nn.Module):
     def _common_classes(self) -> int:
         classes = {head.classes for head in self._heads()}
         if len(classes) != 1:
-            raise ExportError(f"cfg: {len(classes)} different class counts in its [yolo] sections. Exactly one is expected.")
+            raise ExportError(f"cfg: class counts {sorted(classes)} in its [yolo] sections. Exactly one is expected.")
         return classes.pop()
 
     def _back(self, section: Section, index: int, reference: int) -> int:

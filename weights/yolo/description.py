@@ -13,7 +13,7 @@ from pathlib import Path
 LAYOUTS = {
     "boxes_scores": "[4 + classes, anchors]: cx cy w h in input pixels, then one score per class (YOLOv8, YOLO11)",
     "boxes_scores_transposed": "[anchors, 4 + classes]: the same, one row per anchor",
-    "boxes_objectness_scores": "[anchors, 5 + classes]: cx cy w h, objectness, then one score per class (YOLOv5, YOLOv7)",
+    "boxes_objectness_scores": "[anchors, 5 + classes]: cx cy w h, objectness, one score per class (YOLOv5, YOLOv7)",
     "detections": "[n, 6]: x1 y1 x2 y2 in input pixels, score, class; NMS is done inside (YOLOv10, YOLO26, nms=True)",
 }
 

@@ -34,7 +34,7 @@ def ultralytics_environment(cache: Path, say: Say) -> Path:
     """
     folder = cache / NAME
     python = folder / "bin" / "python"
-    made_of = {"packages": list(PACKAGES), "python": platform.python_version(), "over": _borrowed()}
+    made_of: dict[str, object] = {"packages": list(PACKAGES), "python": platform.python_version(), "over": _borrowed()}
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / f"{NAME}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -54,7 +54,7 @@ def _borrowed() -> list[str]:
     torch = importlib.util.find_spec("torch")
     if torch is None or torch.origin is None:
         raise ExportError(
-            "Ultralytics environment: torch is not installed. It is needed to export checkpoints; pip install tritonkit[export]."
+            "Ultralytics environment: torch is not installed. Checkpoints need it; pip install tritonkit[export]."
         )
     return [str(Path(torch.origin).parent.parent)]
 
@@ -66,10 +66,10 @@ def _is_made_of(folder: Path, made_of: dict[str, object]) -> bool:
         return False
 
 
-def _make(folder: Path, python: Path, made_of: dict) -> None:
+def _make(folder: Path, python: Path, made_of: dict[str, object]) -> None:
     venv.create(folder, with_pip=False, symlinks=True)
     packages = next(folder.glob("lib/python*/site-packages"))
-    (packages / "borrowed.pth").write_text("".join(f"{path}\n" for path in made_of["over"]))
+    (packages / "borrowed.pth").write_text("".join(f"{path}\n" for path in _borrowed()))
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--disable-pip-version-check"]
     done = subprocess.run([*pip, "--no-deps", *PACKAGES], capture_output=True, text=True)
     if done.returncode:

@@ -33,7 +33,7 @@ def layout_of(
     names = "unknown" if classes is None else str(classes)
     known = "; ".join(LAYOUTS.values())
     raise ExportError(
-        f"output of shape {list(shape)} per picture with {names} class names: no detection layout has it. Known are: {known}. "
+        f"output of shape {list(shape)} per picture, {names} class names: no known layout has it. Known are: {known}. "
         "Export the detection network alone, or give the class names if they are missing."
     )
 

@@ -88,7 +88,8 @@ def describe(
     names = list(labels) if labels is not None else _names(path, metadata)
     output, shape, data_type = _output(path, entry, (height, width))
     classes = None if names is None else len(names)
-    nms_inside = metadata.get("end2end") == "True" or _literal(metadata.get("args", ""), {}).get("nms") is True
+    arguments = _literal(metadata.get("args", ""))
+    nms_inside = metadata.get("end2end") == "True" or (isinstance(arguments, dict) and arguments.get("nms") is True)
     try:
         layout, count = layout_of(shape, classes, (height, width), nms_inside=nms_inside)
     except ExportError as error:
@@ -112,7 +113,7 @@ def describe(
 def _check_task(path: Path, metadata: dict[str, str]) -> None:
     task = metadata.get("task", "detect")
     if task != "detect":
-        raise ExportError(f"{path.name}: a network for the task '{task}'. Only detection is served; export a detection model.")
+        raise ExportError(f"{path.name}: a network for the task '{task}'. Only detection is served; export such a one.")
 
 
 def _input(path: Path, model: onnx.ModelProto) -> Input:
@@ -128,8 +129,8 @@ def _input(path: Path, model: onnx.ModelProto) -> Input:
     kind = inputs[0].type.tensor_type.elem_type
     if kind not in DATA_TYPES:
         raise ExportError(
-            f"{path.name}: input {inputs[0].name} is {onnx.TensorProto.DataType.Name(kind)}. FLOAT or FLOAT16 is expected. "
-            "Export it with float inputs, RGB from 0 to 1."
+            f"{path.name}: input {inputs[0].name} is {onnx.TensorProto.DataType.Name(kind)}. "
+            "FLOAT or FLOAT16 is expected. Export it with float inputs, RGB from 0 to 1."
         )
     batch, _, height, width = shapes[inputs[0].name]
     return Input(name=inputs[0].name, data_type=DATA_TYPES[kind], batch=batch, height=height, width=width)
@@ -139,11 +140,9 @@ def _dims(value: onnx.ValueInfoProto) -> list[int | None]:
     return [dim.dim_value if dim.dim_value > 0 else None for dim in value.type.tensor_type.shape.dim]
 
 
-def _size(
-    path: Path, entry: Input, metadata: dict[str, str], image_size: tuple[int, int] | None
-) -> tuple[int, int]:
+def _size(path: Path, entry: Input, metadata: dict[str, str], image_size: tuple[int, int] | None) -> tuple[int, int]:
     """Height and width of the input: what the file fixes, else what was given, else what its metadata says."""
-    named = _literal(metadata.get("imgsz", ""), None)
+    named = _literal(metadata.get("imgsz", ""))
     wanted = image_size or (tuple(named) if isinstance(named, list) and len(named) == 2 else (None, None))
     height, width = entry.height or wanted[0], entry.width or wanted[1]
     if not height or not width:
@@ -163,19 +162,20 @@ def _names(path: Path, metadata: dict[str, str]) -> list[str] | None:
     """The class names in the metadata (`names`, a Python dict or list), in order of their number."""
     if "names" not in metadata:
         return None
-    names = _literal(metadata["names"], None)
+    names = _literal(metadata["names"])
     if isinstance(names, dict) and sorted(names) == list(range(len(names))):
         names = [names[number] for number in range(len(names))]
     if not isinstance(names, list):
-        raise ExportError(f"{path.name}: its class names cannot be read ({metadata['names'][:60]}). Give the class names.")
+        raise ExportError(f"{path.name}: its class names cannot be read ({metadata['names'][:60]}). Give the names.")
     return [str(name) for name in names]
 
 
-def _literal(text: str, default: object) -> object:
+def _literal(text: str) -> object:
+    """The Python value that is written there; None when it is none."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        return default
+        return None
 
 
 def _output(path: Path, entry: Input, size: tuple[int, int]) -> tuple[str, tuple[int, ...], str]:
@@ -191,7 +191,7 @@ def _output(path: Path, entry: Input, size: tuple[int, int]) -> tuple[str, tuple
     name, array = next(iter(fitting.items()))
     if entry.batch is None:
         _check_batches(path, entry, size, name)
-    kinds = {np.dtype(dtype): data_type for data_type, dtype in DTYPES.items()}
+    kinds: dict[np.dtype, str] = {np.dtype(dtype): data_type for data_type, dtype in DTYPES.items()}
     if array.dtype not in kinds:
         raise ExportError(f"{path.name}: output {name} is {array.dtype}. float32 or float16 is expected. Export it so.")
     return name, array.shape[1:], kinds[array.dtype]

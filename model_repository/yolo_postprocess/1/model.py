@@ -28,7 +28,9 @@ class TritonPythonModel:
         self.layout, self.classes = network["layout"], network["classes"]
         self.labels = (folder / "labels.txt").read_text(encoding="utf-8").splitlines()
         if len(self.labels) != self.classes:
-            raise ValueError(f"labels.txt: {len(self.labels)} lines; yolo.json says {self.classes} classes; export again")
+            raise ValueError(
+                f"labels.txt: {len(self.labels)} lines; {self.classes} are expected; export the network again"
+            )
         parameters = json.loads(args["model_config"]).get("parameters", {})
         self.confidence = float(_parameter(parameters, "confidence", CONFIDENCE))
         self.iou = float(_parameter(parameters, "iou", IOU))

@@ -41,7 +41,7 @@ def fitted_picture(
         PictureError: It is empty, no picture, cut off, or has more than `max_pixels`.
     """
     if not content:
-        raise PictureError("IMAGE: 0 bytes; the content of a picture file is expected; send the file's bytes as they are")
+        raise PictureError("IMAGE: 0 bytes; the content of a picture file is expected; send its bytes as they are")
     with _quiet_pillow():
         picture = _opened(content, max_pixels)
         try:
@@ -126,7 +126,7 @@ def _rgb(picture: Image.Image) -> np.ndarray:
     """uint8 [height, width, 3]: transparency is dropped, 16 bits become 8."""
     if picture.mode == "F":
         raise PictureError(
-            f"IMAGE: a {picture.format} picture of 32-bit floats; 8 or 16 bits per colour are expected; convert it first"
+            f"IMAGE: a {picture.format} picture of 32-bit floats; 8 or 16 bits per colour are expected; convert it"
         )
     if picture.mode.startswith("I"):
         grey = (np.asarray(picture).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8)
