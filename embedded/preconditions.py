@@ -32,7 +32,8 @@ def check_platform(system: str, machine: str, libc: tuple[str, str]) -> None:
     """Linux on x86-64 with glibc 2.35 or newer: the wheel is built for nothing else."""
     if (system, machine) != ("linux", "x86_64"):
         raise CannotStart(
-            f"{system} on {machine}: the embedded server needs Linux x86_64. Use `tritonkit serve --gpu`, which needs docker."
+            f"{system} on {machine}: the embedded server needs Linux x86_64. "
+            "Use `tritonkit serve --gpu`, which needs docker."
         )
     name, version = libc
     if name != "glibc" or tuple(map(int, version.split(".")[:2])) < GLIBC_NEEDED:
