@@ -32,6 +32,8 @@ POLL = re.compile(r"Poll failed for model directory '(.+?)': (.*)", re.DOTALL)
 ENSEMBLE = re.compile(r"Invalid argument: (?:in ensemble ([^\s,]+), |ensemble '?([^\s',]+)'?)(.*)", re.DOTALL)
 PROTO = re.compile(r"\[libprotobuf ERROR .*\] Error parsing text-format inference\.ModelConfig: (.*)")
 NO_MODEL_FILE = re.compile(r"Failed to preinitialize Python stub: (Python model file not found in '(.+)')")
+# Said once more, and better, by the line about the model.
+STUB_ERROR = re.compile(r"(?:ERROR: Failed to create instance: |Failed to initialize Python stub)")
 GIVING_UP = re.compile(r"(?:Waiting for in-flight requests to complete\.|error: creating server: (.*))")
 
 
@@ -47,8 +49,8 @@ class Loads:
     _began: dict[str, float] = field(default_factory=dict)
     _parse_error: str = ""
 
-    def read(self, line: LogLine) -> None:
-        """Take note of what one line says."""
+    def read(self, line: LogLine) -> bool:
+        """Take note of what one line says; whether it was about loading at all."""
         if found := LOADING.fullmatch(line.text):
             self._change(found[1], "loading")
         elif found := READY.fullmatch(line.text):
@@ -68,6 +70,9 @@ class Loads:
         elif found := GIVING_UP.fullmatch(line.text):
             self.is_giving_up = True
             self.last_words = found[1] or self.last_words
+        else:
+            return STUB_ERROR.match(line.text) is not None
+        return True
 
     def fail(self, model: str, words: str) -> None:
         """Note that `model` does not load, and why."""

@@ -49,7 +49,7 @@ class EmbeddedServer:
         environment: further variables for the server and its Python models.
         ready_timeout_s: how long `with` waits.
         stop_timeout_s: how long a request in flight and the models' own `finalize` may take at the end.
-        on_line: called with each line of the log as it is read.
+        on_line: called with each line of the log as it is read, except those about loading.
         on_load: called whenever a model begins to load, is ready, or failed.
     """
 
@@ -227,8 +227,8 @@ class EmbeddedServer:
     def poll(self) -> None:
         """Read what the log has got since the last call."""
         for line in self._log.new_lines() if self._log else ():
-            self.loads.read(line)
-            self._on_line(line)
+            if not self.loads.read(line):
+                self._on_line(line)
 
     @property
     def is_running(self) -> bool:

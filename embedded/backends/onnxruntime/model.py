@@ -69,7 +69,7 @@ class TritonPythonModel:
     def run_group(
         self, group: list[int], requests: list[Any], readable: dict[int, dict[str, np.ndarray]], responses: list[Any]
     ) -> None:
-        """Fill in the responses of these requests with one run; one by one if that fails, so that only the guilty do."""
+        """Fill in the responses of these requests by one run, or by one each if that fails: only the guilty fail then."""
         asked = [requests[index].requested_output_names() for index in group]
         names = [name for name in self.output_names if any(name in each for each in asked)]
         try:
@@ -95,7 +95,7 @@ class TritonPythonModel:
 
 
 def version_folder() -> Path:
-    """The version folder of the model, which `auto_complete_config` is not told: the stub has it among its arguments."""
+    """The version folder of the model, from the arguments of this process: `auto_complete_config` is not told."""
     arguments = Path("/proc/self/cmdline").read_bytes().split(b"\0")
     return Path(arguments[1].decode()).parent
 

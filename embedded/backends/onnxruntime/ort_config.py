@@ -72,7 +72,7 @@ def check(config: Config, inputs: Tensors, outputs: Tensors, initializers: Tenso
     for entry in config["input"]:
         if entry.get("optional") and batches:
             refuse(config, f"optional input '{entry['name']}' is not supported for models that support batching")
-        tensor = find(entry, inputs | dict(initializers), "input")
+        tensor = find(entry, {**inputs, **initializers}, "input")
         check_data_type(config, entry, tensor, "input")
         check_dims(config, entry, tensor, exact=False)
     for entry in config["output"]:

@@ -1,0 +1,168 @@
+"""Command `tritonkit serve`: the embedded server over a repository folder until Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from embedded.server import EmbeddedServer
+
+app = typer.Typer()
+
+
+class Stopped(Exception):
+    """A signal asked us to end."""
+
+
+@app.callback()
+def group() -> None:
+    """Keeps `serve` a command of its own when this is the only package."""
+
+
+@app.command()
+def serve(
+    directory: Annotated[Path, typer.Argument(help="The model repository.")] = Path("model_repository"),
+    load: Annotated[
+        list[str] | None,
+        typer.Option("--load", help="Load only this model; an ensemble brings its steps. May be repeated."),
+    ] = None,
+    entry: Annotated[
+        list[str] | None,
+        typer.Option("--entry", help="Say ready when this model is. May be repeated. All loaded models if not given."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    http_port: Annotated[int, typer.Option(help="0 takes a free one.")] = 8000,
+    grpc_port: Annotated[int, typer.Option(help="0 takes a free one.")] = 8001,
+    metrics_port: Annotated[int, typer.Option(help="0 takes a free one.")] = 8002,
+    log: Annotated[Path | None, typer.Option(help="File for the whole log. [default: .cache/logs/serve.log]")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads per model process.")] = None,
+    timeout_s: Annotated[float, typer.Option(help="Seconds until everything must have loaded.")] = 600.0,
+    flag: Annotated[
+        list[str] | None, typer.Option("--flag", help="A flag for tritonserver itself: --flag=--log-verbose=1")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show the server's log, not only warnings.")] = False,
+    gpu: Annotated[
+        bool, typer.Option("--gpu", help="Run NVIDIA's server in docker on the GPUs of this machine.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --gpu: print the command only.")] = False,
+) -> None:
+    """Serve a model repository on this machine until Ctrl-C."""
+    from embedded.errors import ServerError
+
+    ports = {"http": http_port, "grpc": grpc_port, "metrics": metrics_port}
+    if dry_run and not gpu:
+        fail("--dry-run goes with --gpu.", status=2)
+    try:
+        if gpu:
+            serve_by_docker(directory, load, host, ports, flag or [], dry_run)
+            return
+        cache = Path(os.environ.get("TRITONKIT_CACHE", ".cache"))
+        status = serve_embedded(
+            directory,
+            load=load,
+            entry=entry or [],
+            host=host,
+            http_port=http_port,
+            grpc_port=grpc_port,
+            metrics_port=metrics_port,
+            log_file=log or cache / "logs" / "serve.log",
+            cache=cache,
+            cpu_threads=threads,
+            ready_timeout_s=timeout_s,
+            flags=flag or [],
+            verbose=verbose,
+        )
+    except ServerError as error:
+        fail(str(error))
+    raise typer.Exit(status)
+
+
+def serve_embedded(directory: Path, *, verbose: bool, **options: object) -> int:
+    """Exit status after the server has ended: 0 if a signal ended it, 1 if it ended by itself."""
+    from rich.console import Console
+
+    from embedded.display import Display
+    from embedded.server import EmbeddedServer
+
+    display = Display(Console(stderr=True, highlight=False, soft_wrap=True), everything=verbose)
+    server = EmbeddedServer(directory, on_load=display.on_load, on_line=display.on_line, **options)  # type: ignore[arg-type]
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    began = time.monotonic()
+    try:
+        server.start()
+        with display.live():
+            server.wait_ready()
+        say_ready(server, time.monotonic() - began)
+        while server.is_running:
+            server.poll()
+            time.sleep(0.2)
+    except Stopped:
+        print("ending the server", file=sys.stderr, flush=True)
+        end(server)
+        return 0
+    finally:
+        end(server)
+    print(f"the server ended by itself; look into {server.log_file}", file=sys.stderr)
+    return 1
+
+
+def stop(number: int, frame: object) -> NoReturn:
+    """Signal handler: leave whatever is being done."""
+    raise Stopped
+
+
+def end(server: EmbeddedServer) -> None:
+    """End the server in good order; at once when a second signal comes."""
+    try:
+        server.stop()
+    except Stopped:
+        server.stop(timeout_s=0)
+
+
+def say_ready(server: EmbeddedServer, seconds: float) -> None:
+    """Print the addresses and how to ask."""
+    names = server.entry or server.load or sorted(server.loads.models)
+    print(f"ready after {seconds:.1f} s: {', '.join(names)}")
+    print(f"  HTTP     http://{server.http}")
+    print(f"  gRPC     {server.grpc}")
+    print(f"  metrics  {server.metrics}")
+    print(f"  log      {server.log_file}")
+    print(f"What a model takes and gives: curl http://{server.http}/v2/models/{names[0]}   (Ctrl-C ends the server)")
+    sys.stdout.flush()
+
+
+def serve_by_docker(
+    directory: Path, load: list[str] | None, host: str, ports: dict[str, int], flags: list[str], dry_run: bool
+) -> None:
+    """Print the docker command and become it."""
+    from embedded.docker import check_docker, docker_run, read_versions
+    from embedded.preconditions import check_repository
+
+    check_repository(directory, load or [])
+    versions = read_versions()
+    command = docker_run(
+        image=versions["SERVE_IMAGE"], repository=directory, host=host, ports=ports, load=load, flags=flags
+    )
+    print(shlex.join(command), flush=True)
+    if not dry_run:
+        check_docker(versions)
+        os.execvp(command[0], command)
+
+
+def fail(message: str, status: int = 1) -> NoReturn:
+    """Say why on stderr and end."""
+    print(message, file=sys.stderr)
+    raise typer.Exit(status)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,87 @@
+"""The console command `tritonkit`: the commands of all packages under one name."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import sys
+from typing import Annotated
+
+import typer
+
+# Package -> the extra of `pip install 'tritonkit[...]'` that holds what its commands import.
+EXTRAS = {"builder": "", "embedded": "server", "clients": "clients", "weights": "export"}
+
+HELP = """Describe an NVIDIA Triton pipeline in Python, check it, write its model repository, serve it, ask it.
+
+Each command explains itself: tritonkit COMMAND --help.
+"""
+
+
+def main() -> None:
+    """Run the command line. Exit status: 0 good, 1 problems, 2 wrong usage."""
+    app, owners = joined()
+    try:
+        app()
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] in EXTRAS:
+            raise
+        command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+        print(missing_package(command, error.name or str(error), owners.get(command, "")), file=sys.stderr)
+        sys.exit(1)
+
+
+def joined() -> tuple[typer.Typer, dict[str, str]]:
+    """One app with every command, and which package each command comes from."""
+    app = typer.Typer(name="tritonkit", help=HELP, no_args_is_help=True, pretty_exceptions_enable=False)
+    app.callback()(tritonkit)
+    owners: dict[str, str] = {}
+    for package in EXTRAS:
+        if importlib.util.find_spec(f"{package}.__main__") is None:
+            continue
+        theirs: typer.Typer = importlib.import_module(f"{package}.__main__").app
+        app.registered_commands += theirs.registered_commands
+        app.registered_groups += theirs.registered_groups
+        owners |= dict.fromkeys(command_names(theirs), package)
+    return app, owners
+
+
+def command_names(app: typer.Typer) -> list[str]:
+    """The words that call the commands of one app."""
+    names = [
+        command.name or command.callback.__name__.replace("_", "-")
+        for command in app.registered_commands
+        if command.callback
+    ]
+    return names + [str(group.name) for group in app.registered_groups if group.name]
+
+
+def missing_package(command: str, module: str, owner: str) -> str:
+    """One line for a command whose optional packages are not installed."""
+    extra = EXTRAS.get(owner, "")
+    remedy = f"pip install 'tritonkit[{extra}]'" if extra else "pip install tritonkit"
+    return f"tritonkit {command}: the Python package `{module}` is not installed. Install what it needs: {remedy}"
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and end."""
+    if not wanted:
+        return
+    try:
+        print(f"tritonkit {importlib.metadata.version('tritonkit')}")
+    except importlib.metadata.PackageNotFoundError:
+        print("tritonkit, not installed (run from its source folder)")
+    raise typer.Exit
+
+
+def tritonkit(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    """Options of the command itself; its help text is HELP."""
+
+
+if __name__ == "__main__":
+    main()
