@@ -1,0 +1,221 @@
+"""Commands of the builder: build, diff, check, draw. Arguments, environment, printing and exit status live here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from builder.findings import Finding
+    from builder.pipeline import Pipeline
+
+CHECKOUT = Path(__file__).parents[1]
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(help="shipped pipelines, or path/to/file.py[:name]; all shipped ones if none is named"),
+]
+Out = Annotated[Path, typer.Option("--out", help="the model repository")]
+Whisper = Annotated[str | None, typer.Option("--whisper", help="Whisper checkpoint: a size, or an export's folder")]
+Yolo = Annotated[str | None, typer.Option("--yolo", help="detection network: a packaged name, or an export's folder")]
+Llm = Annotated[str | None, typer.Option("--llm", help="language model: a packaged name, a folder, a hub's name")]
+Set = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE for a function of a pipeline that takes KEY")]
+Target = Annotated[str, typer.Option("--target", help="release to build for: a container tag, or embedded")]
+DEFAULT_OUT = CHECKOUT / "model_repository"
+
+
+@app.command()
+def build(
+    pipelines: Names = None,
+    out: Out = DEFAULT_OUT,
+    weights: Annotated[bool, typer.Option("--weights/--no-weights", help="link what checkpoints are made into")] = True,
+    only: Annotated[bool, typer.Option("--only", help="remove what earlier builds wrote for other pipelines")] = False,
+    force: Annotated[bool, typer.Option("--force", help="overwrite copied files that were edited there")] = False,
+    whisper: Whisper = None,
+    yolo: Yolo = None,
+    llm: Llm = None,
+    set_: Set = None,
+    target: Target = "embedded",
+) -> None:
+    """Write the model repository of some pipelines: checked first, then everything or nothing."""
+    from builder.check import check_pipelines
+    from builder.repository import write_repository
+
+    with _problems_told():
+        found = _pipelines(pipelines, whisper, yolo, llm, set_)
+        plan, findings = check_pipelines(found, _release(target))
+        _report(findings)
+        changed = write_repository(
+            plan, out, exports=_exports(), weights=weights, only=only or not pipelines, force=force
+        )
+    kinds = {"missing": "new", "different": "changed", "stale": "removed", "foreign": "overwritten"}
+    for one in changed:
+        print(f"{kinds[one.kind]:<11} {one.path}")
+    names = ", ".join(plan.pipelines)
+    print(f"{out}: {names}: {f'{len(changed)} files written' if changed else 'nothing to do'}")
+
+
+@app.command()
+def diff(
+    pipelines: Names = None,
+    out: Out = DEFAULT_OUT,
+    weights: Annotated[bool, typer.Option("--weights/--no-weights", help="look at linked files, too")] = False,
+    whisper: Whisper = None,
+    yolo: Yolo = None,
+    llm: Llm = None,
+    set_: Set = None,
+    target: Target = "embedded",
+) -> None:
+    """Say what in a repository is not as `build` would write it. Exit status 1 if anything is."""
+    from builder.check import checked_plan
+    from builder.repository import compare_repository
+
+    with _problems_told():
+        plan = checked_plan(_pipelines(pipelines, whisper, yolo, llm, set_), _release(target))
+        state = compare_repository(plan, out, exports=_exports(), weights=weights, only=not pipelines)
+    for one in state.differences:
+        print(f"{one.kind:<10} {one.path}{f': {one.reason}' if one.reason else ''}")
+        if one.content is not None and one.content.kind == "text" and one.kind == "different":
+            _print_lines((out / one.path).read_text(encoding="utf-8"), one.content.text.decode(), one.path)
+    if state.differences:
+        print(
+            f"{len(state.differences)} files are not as they should be; `tritonkit build` writes them", file=sys.stderr
+        )
+        raise typer.Exit(1)
+
+
+@app.command()
+def check(
+    pipelines: Names = None,
+    whisper: Whisper = None,
+    yolo: Yolo = None,
+    llm: Llm = None,
+    set_: Set = None,
+    target: Target = "embedded",
+) -> None:
+    """Ask every rule about some pipelines, and tell every problem at once. Exit status 1 if one is an error."""
+    from builder.check import check_pipelines
+
+    with _problems_told():
+        found = _pipelines(pipelines, whisper, yolo, llm, set_)
+        plan, findings = check_pipelines(found, _release(target))
+        _report(findings)
+    print(f"{', '.join(plan.pipelines)}: {len(plan.models)} models, {len(plan.ensembles)} ensembles, no errors")
+
+
+@app.command()
+def draw(
+    pipeline: Annotated[str, typer.Argument(help="a shipped pipeline, or path/to/file.py[:name]")],
+    out: Annotated[Path | None, typer.Option("--out", help="the SVG file; standard output if not given")] = None,
+    set_: Set = None,
+) -> None:
+    """Draw a pipeline as an SVG picture: steps, tensors with types and dims, what is streamed."""
+    from builder.draw import draw_pipeline
+
+    with _problems_told():
+        svg = draw_pipeline(_pipelines([pipeline], None, None, None, set_)[0])
+    if out is None:
+        print(svg, end="")
+    else:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(svg, encoding="utf-8")
+
+
+def _pipelines(
+    names: list[str] | None, whisper: str | None, yolo: str | None, llm: str | None, set_: list[str] | None
+) -> tuple[Pipeline, ...]:
+    from builder.loading import load_pipelines
+
+    options = {"whisper": _exported("whisper", whisper), "yolo": _exported("yolo", yolo), "llm": llm}
+    for pair in set_ or ():
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"{pair!r}: KEY=VALUE is needed", param_hint="--set")
+        options[key] = value
+    return load_pipelines(names or (), {key: value for key, value in options.items() if value is not None})
+
+
+def _exported(role: str, choice: str | None) -> str | None:
+    """A checkpoint file as the folder of its export; packaged names and folders of exports stay as they are."""
+    if choice is None or not Path(choice).exists() or any(Path(choice).glob(f"{role}.json")):
+        return choice
+    import weights.catalogue
+
+    export: Callable[..., Path] = getattr(weights.catalogue, role)
+    return str(export(choice, _cache(), lambda line: print(line, file=sys.stderr)))
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("TRITONKIT_CACHE", CHECKOUT / ".cache")).absolute()
+
+
+def _exports() -> Path:
+    return _cache() / "exports"
+
+
+def _release(name: str) -> str:
+    from builder.catalog import target
+
+    try:
+        target(name)
+    except KeyError:
+        raise typer.BadParameter(f"{name!r}: no such release; a container tag as 24.10 is needed") from None
+    return name
+
+
+@contextmanager
+def _problems_told() -> Iterator[None]:
+    """Problems of ours go to standard error and end the command with status 1."""
+    from builder.errors import BuildError, CheckError
+
+    try:
+        yield
+    except CheckError as error:
+        _report(error.findings)
+        raise typer.Exit(1) from None
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(1) from None
+
+
+def _report(findings: Iterable[Finding]) -> None:
+    """Print findings for a person; end the command with status 1 if one is an error."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    styles = {"error": "bold red", "warning": "bold yellow", "advice": "bold blue"}
+    errors = 0
+    for one in findings:
+        errors += one.severity == "error"
+        console.print(Text.assemble((f"{one.severity} {one.code} ", styles[one.severity]), (one.where, "bold")))
+        for label, text in (("found", one.found), ("expected", one.expected), ("fix", one.fix), ("why", one.why)):
+            console.print(Text(f"  {label + ':':<10}{text}"))
+    if errors:
+        console.print(Text(f"{errors} error{'s' if errors > 1 else ''}"))
+        raise typer.Exit(1)
+
+
+def _print_lines(before: str, after: str, path: str) -> None:
+    import difflib
+
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), path, "as built", lineterm="", n=1)
+    print("\n".join(f"  {line}" for line in lines))
+
+
+def main() -> Any:
+    """Run the commands."""
+    return app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,8 @@
+"""Backends: functions that return a `Model` with the needs of its backend filled in."""
+
+from builder.backends.existing import existing
+from builder.backends.onnx import onnx
+from builder.backends.python import python
+from builder.backends.vllm import vllm
+
+__all__ = ["existing", "onnx", "python", "vllm"]

@@ -1,0 +1,164 @@
+"""ONNX models, run by the backend named `onnxruntime`: NVIDIA's on a GPU image, ours on the embedded server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from builder.errors import DeclarationError
+from builder.model import Artifact, Model
+
+_BATCH = 8
+
+
+def onnx(
+    name: str,
+    *,
+    file: str | Path,
+    max_batch_size: int | None = None,
+    profiles: Mapping[str, Mapping[str, Any]] | None = None,
+    **config: Any,
+) -> Model:
+    """A model of an ONNX file; inputs, outputs, types and the batch axis are read from the file.
+
+    Args:
+        file: the ONNX file. Data beside it (`model.onnx.data`) is linked as well.
+        max_batch_size: the largest batch; where nothing is said, 8 if the first axis of every tensor varies, else 0.
+        config: any other part of ModelConfig, by Triton's names; `input` and `output` replace what the file says.
+
+    Raises:
+        DeclarationError: there is no such file, or it is no ONNX model.
+    """
+    path = Path(file).absolute()
+    inputs, outputs = read_tensors(name, path)
+    can_batch = all(tensor["dims"][:1] == [-1] and len(tensor["dims"]) > 1 for tensor in (*inputs, *outputs))
+    size = max_batch_size if max_batch_size is not None else _BATCH if can_batch else 0
+    if size > 0:
+        inputs, outputs = ([{**tensor, "dims": tensor["dims"][1:]} for tensor in side] for side in (inputs, outputs))
+    declared = {"input": inputs, "output": outputs, **config}
+    beside = [Artifact(source=path.parent / data, target=data) for data in external_data(name, path)]
+    return onnx_model(name, source=path, max_batch_size=size, beside=beside, profiles=profiles, **declared)
+
+
+def onnx_model(
+    name: str,
+    *,
+    source: Path,
+    max_batch_size: int,
+    beside: Sequence[Artifact] = (),
+    profiles: Mapping[str, Mapping[str, Any]] | None = None,
+    **config: Any,
+) -> Model:
+    """A model of an ONNX file that need not exist yet: tensors are given, not read.
+
+    Args:
+        source: the file; a relative path lies below the folder of exports.
+        beside: further files of the version folder, such as weights outside the ONNX file.
+        config: any part of ModelConfig, by Triton's names. A window is set for a model that batches, an instance on
+            the CPU, on the first GPU in the gpu profile, and a warm-up where every size is known.
+    """
+    batching = {"dynamic_batching": {"max_queue_delay_microseconds": 5000}} if max_batch_size > 0 else {}
+    sequences = {"sequence_batching", "dynamic_batching"} & config.keys()
+    gpu = {"instance_group": [{"kind": "KIND_GPU", "count": 1, "gpus": [0]}], **(profiles or {}).get("gpu", {})}
+    return Model(
+        name=name,
+        config={
+            "backend": "onnxruntime",
+            "max_batch_size": max_batch_size,
+            **({} if sequences else batching),
+            "instance_group": [{"kind": "KIND_CPU", "count": 1}],
+            **warmup(config.get("input", ()), max_batch_size),
+            **config,
+        },
+        profiles={**(profiles or {}), "gpu": gpu},
+        artifacts=(Artifact(source=source, target="model.onnx"), *beside),
+    )
+
+
+def warmup(tensors: Sequence[Any], max_batch_size: int) -> dict[str, Any]:
+    """A `model_warmup` of one request with zeros, so that the first caller does not wait for allocations.
+
+    Nothing where a size varies: no one can say which size would be the right one.
+    """
+    known = [tensor for tensor in tensors if isinstance(tensor, Mapping) and not tensor.get("optional")]
+    if not known or any(-1 in tensor.get("dims", [-1]) for tensor in known):
+        return {}
+    inputs = {
+        tensor["name"]: {"data_type": tensor["data_type"], "dims": list(tensor["dims"]), "zero_data": True}
+        for tensor in known
+    }
+    return {"model_warmup": [{"name": "zeros", **({"batch_size": 1} if max_batch_size else {}), "inputs": inputs}]}
+
+
+def read_tensors(name: str, path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Inputs and outputs of an ONNX file by Triton's names, the batch included in dims; -1 for a size that varies.
+
+    Raises:
+        DeclarationError: there is no such file, or it is no ONNX model, or a tensor is of a type Triton lacks.
+    """
+    graph = _load(name, path).graph
+    weights = {weight.name for weight in graph.initializer}
+    inputs = [_tensor(name, value) for value in graph.input if value.name not in weights]
+    return inputs, [_tensor(name, value) for value in graph.output]
+
+
+def external_data(name: str, path: Path) -> tuple[str, ...]:
+    """Names of the files beside an ONNX file that hold its weights."""
+    locations = {
+        entry.value
+        for weight in _load(name, path).graph.initializer
+        for entry in weight.external_data
+        if entry.key == "location"
+    }
+    return tuple(sorted(locations))
+
+
+def _load(name: str, path: Path) -> Any:
+    import onnx as library
+    from google.protobuf.message import DecodeError
+
+    if not path.is_file():
+        raise DeclarationError(
+            where=name,
+            found=f"there is no file {path}",
+            expected="an ONNX file is needed",
+            fix="Name the right file, or export the model first",
+        )
+    try:
+        return library.load(str(path), load_external_data=False)
+    except DecodeError as error:
+        raise DeclarationError(
+            where=name,
+            found=f"{path.name} is no ONNX model ({error})",
+            expected="an ONNX file is needed",
+            fix="Export the model as ONNX",
+        ) from error
+
+
+def _tensor(model: str, value: Any) -> dict[str, Any]:
+    import onnx as library
+
+    words = {
+        "FLOAT": "FP32",
+        "DOUBLE": "FP64",
+        "FLOAT16": "FP16",
+        "BFLOAT16": "BF16",
+    }
+    word = library.TensorProto.DataType.Name(value.type.tensor_type.elem_type)
+    data_type = f"TYPE_{words.get(word, word)}"
+    if data_type not in _known_types():
+        raise DeclarationError(
+            where=f"{model}, tensor {value.name}",
+            found=f"its type is {word}",
+            expected="a tensor of a type that Triton has is needed",
+            fix="Cast it in the graph when exporting",
+        )
+    dims = [dim.dim_value if dim.dim_value > 0 else -1 for dim in value.type.tensor_type.shape.dim]
+    return {"name": value.name, "data_type": data_type, "dims": dims}
+
+
+def _known_types() -> frozenset[str]:
+    from builder.datatypes import DATA_TYPES
+
+    return frozenset(DATA_TYPES)

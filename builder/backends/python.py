@@ -1,0 +1,84 @@
+"""Python models: code of one's own, run by Triton's Python backend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from builder.errors import DeclarationError
+from builder.model import Artifact, Model, Tree
+
+
+def python(
+    name: str,
+    *,
+    code: str | Path,
+    input: Sequence[str | Mapping[str, Any]],
+    output: Sequence[str | Mapping[str, Any]],
+    artifacts: Sequence[Artifact] = (),
+    texts: Mapping[str, str] | None = None,
+    profiles: Mapping[str, Mapping[str, Any]] | None = None,
+    pass_through: Sequence[str] = (),
+    **config: Any,
+) -> Model:
+    """A model that Triton's Python backend runs, on the CPU if nothing else is said.
+
+    Args:
+        code: the folder with `model.py` and the files beside it; it becomes the version folder.
+        input, output: its tensors, as `"AUDIO FP32 [-1]"` or dicts by Triton's names.
+        artifacts, texts: further files of the version folder, see `Model`.
+        config: any other part of ModelConfig, by Triton's names.
+
+    Raises:
+        DeclarationError: there is no `model.py` in `code`.
+    """
+    folder = Path(code)
+    if not (folder / "model.py").is_file():
+        raise DeclarationError(
+            where=name,
+            found=f"there is no model.py in {folder}",
+            expected="a folder with model.py, as the Python backend wants it, is needed",
+            fix="Write model.py there, with a class TritonPythonModel, or name the right folder",
+        )
+    return python_model(
+        name,
+        code=folder.absolute(),
+        input=input,
+        output=output,
+        artifacts=artifacts,
+        texts=texts,
+        profiles=profiles,
+        pass_through=pass_through,
+        **config,
+    )
+
+
+def python_model(
+    name: str,
+    *,
+    code: Path,
+    input: Sequence[str | Mapping[str, Any]],
+    output: Sequence[str | Mapping[str, Any]],
+    artifacts: Sequence[Artifact] = (),
+    texts: Mapping[str, str] | None = None,
+    profiles: Mapping[str, Mapping[str, Any]] | None = None,
+    pass_through: Sequence[str] = (),
+    **config: Any,
+) -> Model:
+    """As `python`, for code that is looked for when the repository is written, not before."""
+    return Model(
+        name=name,
+        config={
+            "backend": "python",
+            "input": list(input),
+            "output": list(output),
+            "instance_group": [{"kind": "KIND_CPU", "count": 1}],
+            **config,
+        },
+        profiles=profiles or {},
+        trees=(Tree(source=code, target="1"),),
+        artifacts=tuple(artifacts),
+        texts=texts or {},
+        pass_through=tuple(pass_through),
+    )

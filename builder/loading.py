@@ -1,0 +1,103 @@
+"""Pipelines by name: shipped ones, and those of a person's own file.
+
+In: `assistant`, `path/to/file.py`, or `path/to/file.py:name`, and options such as the checkpoint of each model.
+Out: `Pipeline`s. Options go to the functions that take them; an option that nobody takes is refused.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+
+from builder import pipelines as shipped
+from builder.errors import DeclarationError
+from builder.pipeline import Pipeline
+from builder.tensors import did_you_mean
+
+
+def shipped_names() -> tuple[str, ...]:
+    """The names of the shipped pipelines."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(shipped.__path__)))
+
+
+def load_pipelines(names: Sequence[str], options: Mapping[str, str]) -> tuple[Pipeline, ...]:
+    """The pipelines of these names, or all shipped ones; options that a function takes are given to it.
+
+    Raises:
+        DeclarationError: a name leads to no pipeline, or nobody takes an option.
+    """
+    found: list[Pipeline] = []
+    taken: set[str] = set()
+    for name in names or shipped_names():
+        makers = _from_file(name) if ".py" in name else _shipped(name)
+        for maker in makers:
+            if isinstance(maker, Pipeline):
+                found.append(maker)
+            else:
+                wanted = {key: value for key, value in options.items() if key in inspect.signature(maker).parameters}
+                taken |= wanted.keys()
+                found.append(maker(**wanted))
+    for option in options.keys() - taken if names else ():
+        raise DeclarationError(
+            where=f"option {option}",
+            found=f"no pipeline named takes {option}",
+            expected="an option that one of the pipelines has is needed",
+            fix="Take it out, or name a pipeline with such a model",
+        )
+    return tuple(found)
+
+
+def _shipped(name: str) -> list[Callable[..., Pipeline]]:
+    if name not in shipped_names():
+        raise DeclarationError(
+            where=name,
+            found=f"no shipped pipeline has this name{did_you_mean(name, shipped_names())}",
+            expected=f"one of {', '.join(shipped_names())}, or the path of a Python file, is needed",
+            fix="Name a shipped pipeline, or path/to/file.py",
+        )
+    return [getattr(importlib.import_module(f"builder.pipelines.{name}"), name)]
+
+
+def _from_file(name: str) -> list[Pipeline | Callable[..., Pipeline]]:
+    path, _, wanted = name.partition(".py:")
+    module = _module(Path(path if path.endswith(".py") else f"{path}.py"))
+    pipelines: dict[str, Pipeline | Callable[..., Pipeline]] = {
+        variable: value for variable, value in vars(module).items() if isinstance(value, Pipeline)
+    }
+    if wanted:
+        pipelines |= {value.name: value for value in pipelines.values() if isinstance(value, Pipeline)}
+        if callable(getattr(module, wanted, None)):
+            pipelines[wanted] = getattr(module, wanted)
+        pipelines = {wanted: pipelines[wanted]} if wanted in pipelines else {}
+    if not pipelines:
+        raise DeclarationError(
+            where=name,
+            found=f"there is no Pipeline {f'named {wanted} ' if wanted else ''}in the file",
+            expected="a variable that holds one, or after a colon the name of a function that returns one, is needed",
+            fix="Write PIPELINE = Pipeline(...) in the file",
+        )
+    return list({id(value): value for value in pipelines.values()}.values())
+
+
+def _module(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"_pipeline_{path.stem}", path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        raise DeclarationError(
+            where=str(path),
+            found="there is no such file",
+            expected="a Python file with a pipeline is needed",
+            fix="Correct the path",
+        )
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        del sys.modules[spec.name]
+    return module

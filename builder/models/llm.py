@@ -1,0 +1,49 @@
+"""LLM: chat messages or a prompt to streamed text, by vLLM's engine.
+
+In: MESSAGES or PROMPT, SAMPLING_PARAMETERS, strings. Out: first what it passes through, then TEXT, piece by piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from builder.backends.vllm import vllm
+from builder.model import Model
+from builder.models.served import CHECKOUT, code_of
+
+DEFAULT = "tiny-llama"
+PASS_THROUGH = ("TRANSCRIPT", "DETECTIONS")
+
+# The small Llama on a CPU, beside the other models.
+_TINY = {"dtype": "float32", "max_model_len": 1024, "enforce_eager": True}
+
+
+def llm(
+    checkpoint: str | Path = DEFAULT,
+    *,
+    engine: Mapping[str, Any] | None = None,
+    pass_through: Sequence[str] = PASS_THROUGH,
+    **config: Any,
+) -> Model:
+    """The language model.
+
+    Args:
+        checkpoint: the packaged model's name, a folder in Hugging Face's layout, or a name on Hugging Face.
+        engine: arguments of the engine by vLLM's names; they are checked against the installed vLLM when it starts.
+        pass_through: names of string tensors that go in and come out with the first response.
+        config: any other part of ModelConfig, by Triton's names.
+    """
+    tiny = str(checkpoint) == DEFAULT
+    folder = CHECKOUT / "weights" / "llm" / "checkpoint" if tiny else Path(checkpoint)
+    linked = tiny or folder.is_dir()
+    arguments = {"model": "checkpoint" if linked else str(checkpoint), **(_TINY if tiny else {}), **(engine or {})}
+    return vllm(
+        "llm",
+        code=code_of("llm"),
+        engine=arguments,
+        checkpoint=folder.absolute() if linked else None,
+        pass_through=pass_through,
+        **config,
+    )

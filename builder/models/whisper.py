@@ -1,0 +1,120 @@
+"""Whisper: samples to log-mel windows, windows to audio features, features to text.
+
+In: AUDIO float32 [n], mono, 16 kHz, -1 to 1. Out: TRANSCRIPT, SEGMENTS and DETECTED_LANGUAGE, strings.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.backends.onnx import onnx_model, warmup
+from builder.backends.python import python_model
+from builder.errors import DeclarationError
+from builder.model import Artifact, Model
+from builder.models.served import code_of, export_folder
+from builder.tensors import did_you_mean
+
+FRAMES = 3000
+POSITIONS = 1500
+BATCH = 8
+
+# n_mels and n_audio_state of the published checkpoints
+SIZES = {
+    "tiny": (80, 384),
+    "base": (80, 512),
+    "small": (80, 768),
+    "medium": (80, 1024),
+    "large-v1": (80, 1280),
+    "large-v2": (80, 1280),
+    "large-v3": (128, 1280),
+    "large": (128, 1280),
+    "large-v3-turbo": (128, 1280),
+    "turbo": (128, 1280),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whisper:
+    """The three models of one Whisper checkpoint."""
+
+    features: Model
+    encoder: Model
+    decoder: Model
+
+
+def whisper(checkpoint: str | Path = "tiny.en", *, dimensions: tuple[int, int] | None = None) -> Whisper:
+    """The models of a Whisper checkpoint.
+
+    Args:
+        checkpoint: a size (`tiny.en`, `base`, `large-v3`...), or the folder of an export.
+        dimensions: mel bins and width of the audio features, where they cannot be known from `checkpoint`.
+
+    Raises:
+        DeclarationError: the dimensions cannot be known.
+    """
+    export = export_folder(checkpoint, "whisper-")
+    n_mels, state = dimensions or _dimensions(str(checkpoint), export)
+    window = f"FP32 [-1, {n_mels}, {FRAMES}]"
+    shared = [f"MEL FP32 [{n_mels}, -1]", "SPANS INT32 [-1, 2]"]
+    return Whisper(
+        features=python_model(
+            "whisper_features",
+            code=code_of("whisper_features"),
+            input=["AUDIO FP32 [-1]", "MODE? STRING [1]"],
+            output=[f"WINDOWS {window}", *shared],
+            parameters={"encoder_batch_size": str(BATCH)},
+        ),
+        encoder=_encoder(export, n_mels, state),
+        decoder=python_model(
+            "whisper_decoder",
+            code=code_of("whisper_decoder"),
+            input=[
+                f"FEATURES FP32 [-1, {POSITIONS}, {state}]",
+                *shared,
+                "LANGUAGE? STRING [1]",
+                "TASK? STRING [1]",
+                "MODE? STRING [1]",
+            ],
+            output=["TRANSCRIPT STRING [1]", "SEGMENTS STRING [1]", "DETECTED_LANGUAGE STRING [1]"],
+            artifacts=[Artifact(source=export / "*", target="", exclude=("encoder.onnx*", "export.json"))],
+            profiles={"gpu": {"instance_group": [{"kind": "KIND_GPU", "count": 1, "gpus": [0]}]}},
+        ),
+    )
+
+
+def _encoder(export: Path, n_mels: int, state: int) -> Model:
+    mel = {"name": "mel", "data_type": "TYPE_FP32", "dims": [n_mels, FRAMES]}
+    one = warmup([mel], BATCH)["model_warmup"][0]
+    return onnx_model(
+        "whisper_encoder",
+        source=export / "encoder.onnx",
+        beside=[Artifact(source=export / "encoder.onnx.data", target="encoder.onnx.data", needed=False)],
+        max_batch_size=BATCH,
+        input=[mel],
+        output=[f"features FP32 [{POSITIONS}, {state}]"],
+        dynamic_batching={"max_queue_delay_microseconds": 10000},
+        profiles={
+            "gpu": {
+                "dynamic_batching": {"max_queue_delay_microseconds": 2000},
+                "model_warmup": [{**one, "name": "one"}, {**one, "name": "full", "batch_size": BATCH}],
+            }
+        },
+    )
+
+
+def _dimensions(checkpoint: str, export: Path) -> tuple[int, int]:
+    described = export / "whisper.json"
+    if described.is_file():
+        sizes = json.loads(described.read_text(encoding="utf-8"))["dimensions"]
+        return int(sizes["n_mels"]), int(sizes["n_audio_state"])
+    size = checkpoint.split("/")[-1].removesuffix(".en")
+    if size in SIZES:
+        return SIZES[size]
+    raise DeclarationError(
+        where="whisper",
+        found=f"{checkpoint} is no size of Whisper and no folder with whisper.json{did_you_mean(size, SIZES)}",
+        expected=f"one of {', '.join(SIZES)} is needed, or a folder that `tritonkit weights` made",
+        fix="Name a size, or run `tritonkit weights --whisper` with the checkpoint first",
+    )

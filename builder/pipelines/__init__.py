@@ -1,0 +1,1 @@
+"""The shipped pipelines: one file and one function each, of one name."""

@@ -1,0 +1,30 @@
+"""Pipeline `transcribe`: AUDIO -> TRANSCRIPT, SEGMENTS, DETECTED_LANGUAGE."""
+
+from __future__ import annotations
+
+from builder.models.whisper import Whisper
+from builder.models.whisper import whisper as whisper_of
+from builder.pipeline import Pipeline, Step
+
+
+def transcribe(whisper: str = "tiny.en") -> Pipeline:
+    """The pipeline over a Whisper checkpoint."""
+    return Pipeline(
+        name="transcribe",
+        inputs="AUDIO LANGUAGE? TASK? MODE?",
+        outputs="TRANSCRIPT SEGMENTS DETECTED_LANGUAGE",
+        steps=listen(whisper_of(whisper), "TRANSCRIPT SEGMENTS DETECTED_LANGUAGE"),
+    )
+
+
+def listen(models: Whisper, outputs: str) -> list[Step]:
+    """The steps from AUDIO to some of the decoder's outputs."""
+    return [
+        Step(model=models.features, input_map="AUDIO MODE", output_map="WINDOWS=windows MEL=mel SPANS=spans"),
+        Step(model=models.encoder, input_map="mel=windows", output_map="features=audio_features"),
+        Step(
+            model=models.decoder,
+            input_map="FEATURES=audio_features MEL=mel SPANS=spans LANGUAGE TASK MODE",
+            output_map=outputs,
+        ),
+    ]

@@ -1,0 +1,108 @@
+"""Rules about instance groups and the hardware of the profile (facts 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from builder.catalog import Catalog, Entry
+from builder.findings import Problem, rule
+
+_WHY = "core: model_config_utils.cc, ValidateInstanceGroup (facts 4)"
+
+
+@rule(
+    "TK701",
+    "error",
+    "GPU instances where there is no GPU",
+    why="core: has kind KIND_GPU but no GPUs are available (INS-01)",
+)
+def gpu_on_cpu(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """KIND_GPU in the CPU profile."""
+    for index, group in _groups(entry):
+        if group.get("kind") == "KIND_GPU" and catalog.profile == "cpu":
+            yield Problem(
+                path=("instance_group", index, "kind"),
+                found="KIND_GPU in the cpu profile",
+                expected="KIND_CPU is needed there",
+                fix="Write KIND_CPU, and KIND_GPU for the gpu profile",
+            )
+
+
+@rule("TK702", "error", "GPU numbers on a kind that takes none", why=_WHY)
+def gpus_without_gpu(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """gpus beside KIND_CPU or KIND_MODEL."""
+    for index, group in _groups(entry):
+        if group.get("kind") in ("KIND_CPU", "KIND_MODEL") and group.get("gpus"):
+            yield Problem(
+                path=("instance_group", index, "gpus"),
+                found=f"gpus {list(group['gpus'])} with {group['kind']}",
+                expected="gpus go with KIND_GPU only",
+                fix="Take gpus out, or write KIND_GPU",
+            )
+
+
+@rule("TK703", "error", "profile outside TensorRT", why=_WHY)
+def profile_outside_tensorrt(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """An optimization profile on a model that TensorRT does not run."""
+    for index, group in _groups(entry):
+        if group.get("profile") and not _is_tensorrt(entry):
+            yield Problem(
+                path=("instance_group", index, "profile"),
+                found="profile on a model that TensorRT does not run",
+                expected="it is known to TensorRT models only",
+                fix="Take it out",
+            )
+
+
+@rule("TK704", "error", "TensorRT on the CPU", why="The TensorRT backend has no CPU instances (INS-01)")
+def tensorrt_on_cpu(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """KIND_CPU, or the CPU profile, for a TensorRT model."""
+    for index, group in _groups(entry):
+        if _is_tensorrt(entry) and group.get("kind") == "KIND_CPU":
+            yield Problem(
+                path=("instance_group", index, "kind"),
+                found="KIND_CPU on a TensorRT model",
+                expected="KIND_GPU is needed",
+                fix="Write KIND_GPU, or serve the ONNX file on the CPU",
+            )
+
+
+@rule(
+    "TK705",
+    "error",
+    "several engines on one device",
+    why="Each KIND_MODEL instance is a whole engine on the same device (INS-04)",
+    server="accepts",
+)
+def many_engines(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """More than one KIND_MODEL instance of vLLM."""
+    for index, group in _groups(entry):
+        if group.get("kind") == "KIND_MODEL" and group.get("count", 1) > 1:
+            yield Problem(
+                path=("instance_group", index, "count"),
+                found=f"{group['count']} instances of KIND_MODEL",
+                expected="one is needed: each would load the model again on the same device",
+                fix="Write count: 1, and start one server for each GPU with CUDA_VISIBLE_DEVICES to have more",
+            )
+
+
+@rule("TK706", "error", "negative count of instances", why=_WHY)
+def negative_count(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """A count below 0."""
+    for index, group in _groups(entry):
+        if group.get("count", 0) < 0:
+            yield Problem(
+                path=("instance_group", index, "count"),
+                found=f"count is {group['count']}",
+                expected="1 or more is needed",
+                fix="Write count: 1",
+            )
+
+
+def _groups(entry: Entry) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    return iter(enumerate(entry.config.get("instance_group", ())))
+
+
+def _is_tensorrt(entry: Entry) -> bool:
+    return entry.config.get("platform") == "tensorrt_plan" or entry.config.get("backend") == "tensorrt"

@@ -1,0 +1,226 @@
+"""Rules about schedulers, queues, priorities, the response cache (facts 4), and what an ensemble may not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from builder.catalog import Catalog, Entry
+from builder.decoupling import is_decoupled
+from builder.findings import Path, Problem, rule
+
+_WHY = "core: model_config_utils.cc and the constructors of the schedulers (facts 4)"
+
+
+@rule(
+    "TK601",
+    "error",
+    "field that an ensemble may not have",
+    why="core: X should not be specified for ensemble (facts 1.6)",
+)
+def not_on_ensembles(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """An ensemble runs nothing itself, so it has no instances, optimization or warm-up."""
+    for field in ("instance_group", "optimization", "model_warmup"):
+        if field in entry.config:
+            yield Problem(
+                path=(field,),
+                found=f"{field} is given on an ensemble",
+                expected="it belongs to the models of the steps",
+                fix=f"Move {field} to the models it is meant for",
+            )
+
+
+@rule(
+    "TK602",
+    "error",
+    "batching of a model that does not batch",
+    why="The server loads it, and every request runs alone (BAT-02)",
+    server="accepts",
+)
+def batching_without_batches(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """A window or preferred sizes beside max_batch_size 0. A queue policy alone is fine: it bounds the queue."""
+    batching = entry.config.get("dynamic_batching")
+    if batching is None or entry.config.get("max_batch_size", 0) > 0:
+        return
+    given = [field for field in ("preferred_batch_size", "max_queue_delay_microseconds") if batching.get(field)]
+    if given or not batching:
+        yield Problem(
+            path=("dynamic_batching", *given[:1]),
+            found=f"{' and '.join(given) or 'dynamic_batching'} with max_batch_size 0",
+            expected="max_batch_size above 0, and dims without the batch, are needed to batch",
+            fix="Set max_batch_size and take the batch out of dims, or take this out",
+        )
+
+
+@rule("TK603", "error", "preferred batch size outside the batches there are", why=_WHY)
+def preferred_sizes(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """Preferred sizes lie between 1 and max_batch_size."""
+    most = entry.config.get("max_batch_size", 0)
+    for path, scheduler in _batchers(entry):
+        for index, size in enumerate(scheduler.get("preferred_batch_size", ())):
+            if size < 1 or size > most:
+                yield Problem(
+                    path=(*path, "preferred_batch_size", index),
+                    found=f"preferred_batch_size {size} with max_batch_size {most}",
+                    expected=f"a size from 1 to {most} is needed" if most else "max_batch_size above 0 is needed",
+                    fix="Correct the size, or raise max_batch_size",
+                )
+
+
+@rule("TK604", "error", "default priority that is no level", why=_WHY)
+def default_priority(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """Levels need a default among them."""
+    batching = entry.config.get("dynamic_batching", {})
+    levels, default = batching.get("priority_levels", 0), batching.get("default_priority_level", 0)
+    if (levels and not 1 <= default <= levels) or (not levels and default):
+        yield Problem(
+            path=("dynamic_batching", "default_priority_level"),
+            found=f"default_priority_level {default} with {levels} priority_levels",
+            expected=f"a level from 1 (first) to {levels} is needed" if levels else "priority_levels is needed with it",
+            fix="Write default_priority_level" if levels else "Write priority_levels, or take this out",
+        )
+
+
+@rule("TK605", "error", "queue policy for a priority that is no level", why=_WHY)
+def priority_policies(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """Keys of priority_queue_policy are levels."""
+    batching = entry.config.get("dynamic_batching", {})
+    levels = batching.get("priority_levels", 0)
+    for level in batching.get("priority_queue_policy", {}):
+        if not 1 <= level <= levels:
+            yield Problem(
+                path=("dynamic_batching", "priority_queue_policy", level),
+                found=f"a policy for level {level} with {levels} priority_levels",
+                expected=f"a level from 1 to {levels} is needed" if levels else "priority_levels is needed",
+                fix="Correct the level, or raise priority_levels",
+            )
+
+
+@rule("TK606", "error", "order kept where requests may overtake", why=_WHY)
+def ordering(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """preserve_ordering goes with one priority level and without DELAY."""
+    batching = entry.config.get("dynamic_batching", {})
+    if not batching.get("preserve_ordering"):
+        return
+    if batching.get("priority_levels", 0) > 1:
+        yield Problem(
+            path=("dynamic_batching", "preserve_ordering"),
+            found=f"preserve_ordering with {batching['priority_levels']} priority_levels",
+            expected="one level at most is possible when order is kept",
+            fix="Take preserve_ordering or the levels out",
+        )
+    for path, policy in _policies(entry):
+        if policy.get("timeout_action") == "DELAY":
+            yield Problem(
+                path=(*path, "timeout_action"),
+                found="timeout_action DELAY with preserve_ordering",
+                expected="REJECT is needed when order is kept",
+                fix="Write timeout_action: REJECT, or take preserve_ordering out",
+            )
+
+
+@rule(
+    "TK607",
+    "error",
+    "response cache where it cannot work",
+    why="core: Response Cache does not currently support model X (ENS-26)",
+)
+def cache(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """No cache for a model that answers several times, or that keeps state."""
+    if not entry.config.get("response_cache", {}).get("enable"):
+        return
+    reason = (
+        "sequence_batching"
+        if "sequence_batching" in entry.config
+        else "a decoupled model"
+        if is_decoupled(entry.name, catalog.entries)
+        else None
+    )
+    if reason is not None:
+        yield Problem(
+            path=("response_cache",),
+            found=f"response_cache with {reason}",
+            expected="a model with one response for each request and without state is needed",
+            fix="Take response_cache out",
+        )
+
+
+@rule(
+    "TK608",
+    "warning",
+    "timeout that a request can never shorten",
+    why="An override applies only below the default, and the default is 0 (facts 4)",
+    server="accepts",
+)
+def override_without_default(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """allow_timeout_override without a default timeout has no effect."""
+    for path, policy in _policies(entry):
+        if policy.get("allow_timeout_override") and not policy.get("default_timeout_microseconds"):
+            yield Problem(
+                path=(*path, "allow_timeout_override"),
+                found="allow_timeout_override without default_timeout_microseconds",
+                expected="a default that requests can shorten is needed",
+                fix="Write default_timeout_microseconds",
+            )
+
+
+@rule(
+    "TK609",
+    "advice",
+    "batching model without a window",
+    why="The default scheduler runs every request alone and never bounds its queue (facts 9)",
+    server="accepts",
+)
+def no_batcher(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """A model with batches and without a batcher."""
+    if entry.is_ensemble or not entry.is_batching:
+        return
+    if not any(field in entry.config for field in ("dynamic_batching", "sequence_batching")):
+        yield Problem(
+            path=("max_batch_size",),
+            found=f"max_batch_size is {entry.config['max_batch_size']} and there is no dynamic_batching",
+            expected="requests of several callers run together only with a batcher",
+            fix="Add dynamic_batching { max_queue_delay_microseconds: 5000 }",
+        )
+
+
+@rule(
+    "TK610",
+    "warning",
+    "bounded queue on a step of an ensemble",
+    why="Before 26.03 a step that refuses a request leaves its ensemble's request waiting for ever (facts 1.5)",
+    server="accepts",
+)
+def bounded_step(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """max_queue_size on a model that an ensemble uses, on a server older than 26.03."""
+    if catalog.target.triton >= (2, 67, 0):
+        return
+    users = [
+        other.name
+        for other in catalog.entries.values()
+        if any(step.get("model_name") == entry.name for step in other.ensemble_steps())
+    ]
+    for path, policy in _policies(entry):
+        if policy.get("max_queue_size") and users:
+            yield Problem(
+                path=(*path, "max_queue_size"),
+                found=f"max_queue_size {policy['max_queue_size']}, and {', '.join(users)} uses {entry.name} as a step",
+                expected=f"{catalog.target.container} needs an unbounded queue here",
+                fix="Take max_queue_size out, or serve with 26.03 or later",
+            )
+
+
+def _batchers(entry: Entry) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    if "dynamic_batching" in entry.config:
+        yield ("dynamic_batching",), entry.config["dynamic_batching"]
+    oldest = entry.config.get("sequence_batching", {}).get("oldest")
+    if oldest is not None:
+        yield ("sequence_batching", "oldest"), oldest
+
+
+def _policies(entry: Entry) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    batching = entry.config.get("dynamic_batching", {})
+    if "default_queue_policy" in batching:
+        yield ("dynamic_batching", "default_queue_policy"), batching["default_queue_policy"]
+    for level, policy in batching.get("priority_queue_policy", {}).items():
+        yield ("dynamic_batching", "priority_queue_policy", level), policy
