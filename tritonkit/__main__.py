@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import importlib.util
 import sys
 from typing import Annotated
@@ -68,9 +67,11 @@ def show_version(wanted: bool) -> None:
     """Print the version and end."""
     if not wanted:
         return
+    from importlib import metadata  # slow to load, and nothing else needs it
+
     try:
-        print(f"tritonkit {importlib.metadata.version('tritonkit')}")
-    except importlib.metadata.PackageNotFoundError:
+        print(f"tritonkit {metadata.version('tritonkit')}")
+    except metadata.PackageNotFoundError:
         print("tritonkit, not installed (run from its source folder)")
     raise typer.Exit
 

@@ -69,7 +69,7 @@ class TritonPythonModel:
     def run_group(
         self, group: list[int], requests: list[Any], readable: dict[int, dict[str, np.ndarray]], responses: list[Any]
     ) -> None:
-        """Fill in the responses of these requests by one run, or by one each if that fails: only the guilty fail then."""
+        """Fill in the responses of these requests by one run, or one run each if that fails: only the guilty fail."""
         asked = [requests[index].requested_output_names() for index in group]
         names = [name for name in self.output_names if any(name in each for each in asked)]
         try:
