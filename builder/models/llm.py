@@ -16,8 +16,10 @@ from builder.models.served import CHECKOUT, code_of
 DEFAULT = "tiny-llama"
 PASS_THROUGH = ("TRANSCRIPT", "DETECTIONS")
 
-# The small Llama on a CPU, beside the other models.
-_TINY = {"dtype": "float32", "max_model_len": 1024, "enforce_eager": True}
+# The small Llama on a CPU, beside the other models: 4 kB of cache for each token, 64,000 tokens in all.
+_TINY = {"dtype": "float32", "max_model_len": 2048, "enforce_eager": True, "kv_cache_memory_bytes": 256 << 20}
+# Any other checkpoint: vLLM would take nine tenths of the device, and other models live on it, too.
+_OTHER = {"gpu_memory_utilization": 0.5}
 
 
 def llm(
@@ -38,7 +40,7 @@ def llm(
     tiny = str(checkpoint) == DEFAULT
     folder = CHECKOUT / "weights" / "llm" / "checkpoint" if tiny else Path(checkpoint)
     linked = tiny or folder.is_dir()
-    arguments = {"model": "checkpoint" if linked else str(checkpoint), **(_TINY if tiny else {}), **(engine or {})}
+    arguments = {"model": "checkpoint" if linked else str(checkpoint), **(_TINY if tiny else _OTHER), **(engine or {})}
     return vllm(
         "llm",
         code=code_of("llm"),
