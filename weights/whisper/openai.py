@@ -35,7 +35,9 @@ def read_openai(source: str | Path) -> Checkpoint:
             "Put the file into ~/.cache/whisper, or give the path of a .pt file."
         ) from error
     except Exception as error:  # whatever torch says about a file that is no checkpoint
-        raise ExportError(f"{source}: not an openai-whisper checkpoint ({error}). A .pt of that package is expected.") from error
+        raise ExportError(
+            f"{source}: not an openai-whisper checkpoint ({error}). A .pt of that package is expected."
+        ) from error
     arrays = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
     return Checkpoint(
         source=Path(source).name, dimensions=Dimensions(**dataclasses.asdict(network.dims)), arrays=arrays
