@@ -18,7 +18,7 @@ from builder.pipeline import Pipeline
 from builder.plan import make_plan
 from builder.tensors import dims_text
 
-COLUMN, ROW, BOX, MARGIN, HEAD = 208, 34, 158, 20, 44
+COLUMN, ROW, PORT, BOX, MARGIN, HEAD = 226, 34, 14, 176, 20, 44
 
 _STYLE = """
   svg { --ink: #1f2328; --soft: #656d76; --line: #8c959f; --box: #f6f8fa; --stream: #0969da; --page: #ffffff; }
@@ -52,12 +52,15 @@ class Box:
     @property
     def height(self) -> int:
         """Pixels from its upper to its lower edge."""
-        return HEAD + ROW * max(len(self.left), len(self.right), 1)
+        rows = ROW * len(self.right) if self.style == "box" else ROW * len(self.left + self.right)
+        return HEAD + max(rows, PORT * len(self.left), ROW)
 
     def port(self, tensor: str, side: str) -> tuple[int, int]:
         """Where the line of a tensor ends: on the "left" or the "right" edge."""
-        names = self.left if side == "left" else self.right
-        return self.x + (0 if side == "left" else BOX), self.y + HEAD + ROW * names.index(tensor) + ROW // 2
+        if side == "right":
+            return self.x + BOX, self.y + HEAD + ROW * self.right.index(tensor) + ROW // 2
+        row = PORT if self.style == "box" else ROW
+        return self.x, self.y + HEAD + row * self.left.index(tensor) + row // 2
 
 
 def draw_pipeline(pipeline: Pipeline) -> str:
@@ -101,8 +104,8 @@ def _boxes(entry: Entry, graph: Graph, catalog: Catalog) -> dict[int, Box]:
             remark=_remark(catalog.entries.get(name), is_decoupled(name, catalog.entries)),
             x=MARGIN + COLUMN * columns[index],
             y=free[columns[index]],
-            left=tuple(dict.fromkeys(step.get("input_map", {}).values())),
-            right=tuple(dict.fromkeys(step.get("output_map", {}).values())),
+            left=_in_order(step, "input", catalog),
+            right=_in_order(step, "output", catalog),
         )
         boxes[index] = box
         free[columns[index]] += box.height + MARGIN
@@ -110,6 +113,16 @@ def _boxes(entry: Entry, graph: Graph, catalog: Catalog) -> dict[int, Box]:
         title="caller", remark="gets", x=MARGIN + COLUMN * last, y=MARGIN, left=outputs, right=(), style="end"
     )
     return boxes
+
+
+def _in_order(step: Mapping[str, Any], side: str, catalog: Catalog) -> tuple[str, ...]:
+    """The ensemble tensors on one side of a step, in the order in which its model declares its own."""
+    model = catalog.entries.get(step.get("model_name", ""))
+    declared = list(model.tensors(side)) if model is not None else []
+    keys = sorted(
+        step.get(f"{side}_map", {}), key=lambda key: declared.index(key) if key in declared else len(declared)
+    )
+    return tuple(dict.fromkeys(step[f"{side}_map"][key] for key in keys))
 
 
 def _columns(graph: Graph) -> dict[int, int]:
@@ -129,18 +142,15 @@ def _remark(model: Entry | None, streams: bool) -> str:
 
 def _tensor_text(name: str, entry: Entry, graph: Graph, catalog: Catalog) -> str:
     """`fp32 [-1]`, with a ? where the caller may leave it out."""
-    declared: Mapping[str, Any] = {}
     tensor = graph.tensors[name]
-    for end, side in ((one, side) for side in ("output", "input") for one in _ends(tensor, side)):
-        model = catalog.entries.get(end.model)
-        declared = declared or (model.tensors(side).get(end.key, {}) if model is not None else {})
+    ends = [("output", end) for end in tensor.makers] + [("input", end) for end in tensor.users]
+    found = [
+        catalog.entries[end.model].tensors(side).get(end.key) for side, end in ends if end.model in catalog.entries
+    ]
+    declared = next((one for one in found if one), {})
     optional = entry.tensors("input").get(name, {}).get("optional", False)
     kind = str(declared.get("data_type", "?")).removeprefix("TYPE_").lower()
     return f"{kind} {dims_text(declared.get('dims', ()))}{' optional' if optional else ''}"
-
-
-def _ends(tensor: Any, side: str) -> tuple[Any, ...]:
-    return tuple(tensor.makers if side == "output" else tensor.users)
 
 
 def _lines(name: str, graph: Graph, boxes: Mapping[int, Box], streamed: bool) -> Iterator[str]:
