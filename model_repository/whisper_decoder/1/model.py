@@ -29,7 +29,8 @@ class TritonPythonModel:
         self.sizes, self.tokens = whisper_tokens.read_description(folder / "whisper.json")
         self.vocabulary = whisper_tokens.read_vocabulary(folder / "whisper.tiktoken")
         threads = int(parameters.get("intra_op_threads", "0")) or len(os.sched_getaffinity(0))
-        slots = Slots(Graphs(folder, threads), self.sizes, int(parameters.get("decode_slots", "8")))
+        gpu = int(args["model_instance_device_id"]) if args["model_instance_kind"] == "GPU" else None
+        slots = Slots(Graphs(folder, threads, gpu), self.sizes, int(parameters.get("decode_slots", "8")))
         self.loop = DecodeLoop(
             slots,
             self.sizes,
@@ -64,7 +65,9 @@ class TritonPythonModel:
             task=whisper_tokens.task_of(self.tokens, task),
             mode=whisper_job.mode_of(mode),
         )
-        return Job(ask, self.tokens, self.vocabulary, sender.is_cancelled, lambda job, error: _answer(sender, job, error))
+        return Job(
+            ask, self.tokens, self.vocabulary, sender.is_cancelled, lambda job, error: _answer(sender, job, error)
+        )
 
     def _encode(self, mel: np.ndarray) -> np.ndarray:
         """Features of further windows, from the encoder model: float32 [n, n_audio_ctx, n_audio_state]."""
@@ -115,4 +118,6 @@ def _text_of(request: Any, name: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise whisper_tokens.InputError(f"{name}: invalid UTF-8 at byte {error.start}; UTF-8 text is expected; encode it as such") from error
+        raise whisper_tokens.InputError(
+            f"{name}: invalid UTF-8 at byte {error.start}; UTF-8 text is expected; encode it as such"
+        ) from error

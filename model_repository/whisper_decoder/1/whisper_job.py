@@ -175,8 +175,8 @@ def check_arrays(features: np.ndarray, mel: np.ndarray, spans: np.ndarray, sizes
         )
     if spans.ndim != 2 or spans.shape[1] != 2 or len(spans) < len(features):
         raise InputError(
-            f"SPANS: shape {list(spans.shape)}; [windows, 2] with at least the {len(features)} windows of FEATURES is expected; "
-            "pass on what whisper_features gave"
+            f"SPANS: shape {list(spans.shape)}; [windows, 2] with at least the {len(features)} windows of FEATURES "
+            "is expected; pass on what whisper_features gave"
         )
     ends = spans.sum(axis=1)
     if (spans < 0).any() or (spans[:, 1] > WINDOW_FRAMES).any() or (ends > mel.shape[1]).any():

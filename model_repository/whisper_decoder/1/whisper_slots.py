@@ -20,15 +20,19 @@ class Graphs:
     """cross.onnx and decoder.onnx of one checkpoint, loaded.
 
     Args:
-        threads: Of each graph; 0 lets ONNX Runtime choose.
+        threads: Of each graph, on the CPU.
+        gpu: Number of the GPU to run on; None for the CPU.
+
+    Raises:
+        RuntimeError: A GPU is asked for and the installed ONNX Runtime knows none.
     """
 
-    def __init__(self, folder: Path, threads: int, providers: Sequence[Any] = ("CPUExecutionProvider",)) -> None:
+    def __init__(self, folder: Path, threads: int, gpu: int | None = None) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         self.cross, self.decoder = (
-            onnxruntime.InferenceSession(str(folder / name), options, providers=list(providers))
+            onnxruntime.InferenceSession(str(folder / name), options, providers=_providers(gpu))
             for name in ("cross.onnx", "decoder.onnx")
         )
 
@@ -44,7 +48,7 @@ class Slots:
         self._graphs, self._sizes = graphs, sizes
         layers, heads = sizes.n_text_layer, sizes.n_text_head
         self._head_size = sizes.n_text_state // heads
-        # zeros: what is not yet written is multiplied by zero, and must be finite for that. Untouched pages cost nothing.
+        # zeros: what is not yet written is multiplied by zero, and must be finite for that; untouched pages are free
         self._cross = self._zeros(2 * layers, count, heads, sizes.n_audio_ctx, self._head_size)
         self._past = self._zeros(2 * layers, count, heads, _CAPACITIES[0], self._head_size)
         self._lengths = np.zeros(count, np.int64)
@@ -130,3 +134,14 @@ class Slots:
 
     def _zeros(self, *shape: int) -> np.ndarray:
         return np.zeros(shape, self._sizes.dtype)
+
+
+def _providers(gpu: int | None) -> list[Any]:
+    if gpu is None:
+        return ["CPUExecutionProvider"]
+    if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+        raise RuntimeError(
+            "whisper_decoder: its instance_group has KIND_GPU, the installed onnxruntime runs on CPUs only; "
+            "install onnxruntime-gpu, or use KIND_CPU"
+        )
+    return [("CUDAExecutionProvider", {"device_id": gpu}), "CPUExecutionProvider"]

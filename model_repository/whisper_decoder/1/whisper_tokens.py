@@ -109,7 +109,8 @@ def language_of(tokens: Tokens, text: str) -> str | None:
         if language in ("", "en", "english"):
             return "en"
         raise InputError(
-            f'LANGUAGE: "{text}"; this checkpoint knows English only; leave it empty, or serve a multilingual checkpoint'
+            f'LANGUAGE: "{text}"; this checkpoint knows English only; '
+            "leave it empty, or serve a multilingual checkpoint"
         )
     if language and language not in tokens.languages:
         known = ", ".join(tokens.languages)

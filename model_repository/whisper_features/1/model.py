@@ -49,6 +49,8 @@ def _mode_of(request: Any) -> str:
     text = "" if tensor is None else tensor.as_numpy().reshape(-1)[0].decode("utf-8", errors="replace")
     mode = text.strip().lower() or whisper_spans.MODES[0]
     if mode not in whisper_spans.MODES:
-        expected = " or ".join(whisper_spans.MODES)
-        raise whisper_audio.InputError(f'MODE: "{text}"; {expected} is expected; leave it out for {whisper_spans.MODES[0]}')
+        raise whisper_audio.InputError(
+            f'MODE: "{text}"; {" or ".join(whisper_spans.MODES)} is expected; '
+            f"leave it empty for {whisper_spans.MODES[0]}"
+        )
     return mode

@@ -41,7 +41,9 @@ def check_samples(samples: np.ndarray, max_audio_seconds: float) -> None:
     if not np.isfinite(samples).all():
         found = "NaN" if np.isnan(samples).any() else "infinity"
         where = int(np.flatnonzero(~np.isfinite(samples))[0])
-        raise InputError(f"AUDIO: {found} at sample {where}; finite values are expected; check how the audio was decoded")
+        raise InputError(
+            f"AUDIO: {found} at sample {where}; finite values are expected; check how the audio was decoded"
+        )
     loudest = float(max(samples.max(), -samples.min()))
     if loudest > LOUDEST:
         raise InputError(
