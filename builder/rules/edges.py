@@ -31,23 +31,29 @@ class Seen:
     made: bool
     reshape: tuple[int, ...] | None = None
 
+    @property
+    def has_dims(self) -> bool:
+        """Whether dims were given at all; the ensemble's own may be reshaped to none."""
+        return bool(self.dims) or (self.step is None and self.reshape is not None)
+
 
 def ends(entry: Entry, catalog: Catalog) -> dict[str, list[Seen]]:
     """For each ensemble tensor its ends, in the order in which the server meets them."""
     found: dict[str, list[Seen]] = {}
     for side in ("input", "output"):
         for name, declared in entry.tensors(side).items():
-            shape = declared.get("reshape", {}).get("shape", declared.get("dims", ()))
+            reshape = tuple(declared["reshape"].get("shape", ())) if "reshape" in declared else None
             found.setdefault(name, []).append(
                 Seen(
                     model=entry.name,
                     key=name,
                     side=side,
                     data_type=declared.get("data_type"),
-                    dims=tuple(shape if "reshape" in declared else declared.get("dims", ())),
+                    dims=tuple(declared.get("dims", ())) if reshape is None else reshape,
                     batching=entry.is_batching,
                     step=None,
                     made=side == "input",
+                    reshape=reshape,
                 )
             )
     for index, step in enumerate(entry.ensemble_steps()):
@@ -96,7 +102,7 @@ def data_types(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
 def dims(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """Ends of one tensor with different dims, with and without the batch in front."""
     for tensor, all_ends in ends(entry, catalog).items():
-        known = [end for end in all_ends if end.dims]
+        known = [end for end in all_ends if end.has_dims]
         for end in known[1:]:
             first = known[0]
             if ends_agree(first.dims, first.batching, end.dims, end.batching):
@@ -114,6 +120,8 @@ def _fix(here: Seen, other: Seen) -> str:
     """What to write: a reshape on the end with the longer or shorter form, where that is all it takes."""
     if here.reshape is not None or other.reshape is not None:
         end = here if here.reshape is not None else other
+        if end.step is None:
+            return f"Take the reshape off {end.model}; on the model of the step it is allowed"
         return (
             f"Dims are compared, not what reshape makes of them: write {end.model}'s dims as the other end has them, "
             "and reshape to what the model itself wants"

@@ -43,7 +43,7 @@ def batching_without_batches(entry: Entry, catalog: Catalog) -> Iterator[Problem
     if batching is None or entry.config.get("max_batch_size", 0) > 0:
         return
     given = [field for field in ("preferred_batch_size", "max_queue_delay_microseconds") if batching.get(field)]
-    if given or not batching:
+    if given or not any(batching.values()):
         yield Problem(
             path=("dynamic_batching", *given[:1]),
             found=f"{' and '.join(given) or 'dynamic_batching'} with max_batch_size 0",

@@ -47,7 +47,9 @@ def bad_dims(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """Dims must be there, and each 1 or more, or -1."""
     for side, index, declared in _declared(entry):
         dims = declared.get("dims", ())
-        if (not dims and not entry.inferred) or any(size < 1 and size != -1 for size in dims):
+        if entry.inferred:
+            continue
+        if not dims or any(size < 1 and size != -1 for size in dims):
             yield Problem(
                 tensor=declared.get("name"),
                 side=side,
