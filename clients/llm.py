@@ -1,0 +1,36 @@
+"""The model `llm`: chat messages become its request, its responses become Deltas and a Finished."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from clients.arrays import given, json_text, read_number, read_text
+from clients.tensors import Request, Response
+from clients.values import ChatEvent, Delta, Finished
+
+MODEL = "llm"
+MAX_TOKENS = 256  # said in every request: the engine's own default is 16, which cuts most answers short
+Message = Mapping[str, Any]
+
+
+def chat_request(messages: Sequence[Message] | str, *, max_tokens: int = MAX_TOKENS, **sampling: Any) -> Request:
+    """The request for the next message of a chat; a single string is one message of the user."""
+    chat = [{"role": "user", "content": messages}] if isinstance(messages, str) else list(messages)
+    tensors = (json_text("MESSAGES", chat), json_text("SAMPLING_PARAMETERS", sampling_options(max_tokens, sampling)))
+    return Request(model=MODEL, tensors=tensors)
+
+
+def sampling_options(max_tokens: int, sampling: Mapping[str, Any]) -> dict[str, Any]:
+    """Every option that was given; the server refuses by name what its engine doesn't know."""
+    return {"max_tokens": max_tokens, **given(sampling)}
+
+
+def read_chat_events(response: Response) -> Iterator[ChatEvent]:
+    """The events in one streamed response; none in an empty one."""
+    piece = read_text(response, "TEXT")
+    if piece:
+        yield Delta(text=piece)
+    reason = read_text(response, "FINISH_REASON")
+    if reason is not None:
+        counts = (read_number(response, name) for name in ("PROMPT_TOKENS", "COMPLETION_TOKENS"))
+        prompt_tokens, completion_tokens = counts
+        yield Finished(reason=reason, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)

@@ -1,0 +1,153 @@
+"""gRPC: every call is one RPC on one channel.
+
+A tritonclient object holds one stream at a time. Here each streamed request has a stream of its own on the shared
+connection, so any number of threads may stream, one failure stays with its request, and closing an answer cancels
+exactly that answer.
+"""
+
+import threading
+import time
+from collections.abc import Generator
+from typing import Any
+
+import grpc
+from tritonclient.grpc import service_pb2 as pb
+from tritonclient.grpc import service_pb2_grpc
+
+from clients.endpoint import Endpoint
+from clients.signature import Signature, signature_of
+from clients.steps import run
+from clients.tensors import MAX_REQUEST_BYTES, Request, Response
+from clients.transports import problems
+from clients.transports.grpc_errors import (
+    answer_problem,
+    call_problem,
+    readiness_problem,
+    service_problem,
+    silence,
+    stream_problem,
+)
+from clients.transports.messages import infer_message, response_of, stream_message
+
+CHANNEL_OPTIONS = (
+    ("grpc.max_send_message_length", MAX_REQUEST_BYTES),
+    ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),  # the library's own limit is 4 MiB
+    ("grpc.max_reconnect_backoff_ms", 2000),  # a restarted server is found again within seconds, not minutes
+)
+
+
+class GrpcTransport:
+    """Transport over gRPC; safe for threads."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self._channel = grpc.insecure_channel(endpoint.address, options=CHANNEL_OPTIONS)
+        self._stub = service_pb2_grpc.GRPCInferenceServiceStub(self._channel)
+
+    def infer(self, request: Request, timeout_s: float) -> Response:
+        message = infer_message(request)
+        return response_of(self._call_model(self._stub.ModelInfer, message, request.model, timeout_s))
+
+    def stream(self, request: Request, timeout_s: float) -> Generator[Response, None, None]:
+        call = self._stub.ModelStreamInfer(iter([stream_message(request)]))
+        watch = Watch(call, timeout_s)
+        has_begun = False
+        try:
+            while True:
+                response = self._next(call, watch, request.model, has_begun)
+                has_begun = True
+                if response.outputs:
+                    yield response
+                if response.is_final:
+                    return
+        finally:
+            watch.end()
+            call.cancel()
+
+    def signature(self, model: str, timeout_s: float) -> Signature:
+        message = pb.ModelConfigRequest(name=model)
+        return signature_of(self._call_model(self._stub.ModelConfig, message, model, timeout_s).config)
+
+    def is_ready(self, model: str, timeout_s: float) -> bool:
+        try:
+            return self._stub.ModelReady(pb.ModelReadyRequest(name=model), timeout=timeout_s).ready
+        except grpc.RpcError as error:
+            problem = readiness_problem(error, self.endpoint)
+            if problem:
+                raise problem from error
+            return False
+
+    def register_region(self, name: str, key: str, byte_size: int, timeout_s: float) -> None:
+        message = pb.SystemSharedMemoryRegisterRequest(name=name, key=key, byte_size=byte_size)
+        self._call_service(self._stub.SystemSharedMemoryRegister, message, timeout_s)
+
+    def unregister_region(self, name: str, timeout_s: float) -> None:
+        message = pb.SystemSharedMemoryUnregisterRequest(name=name)
+        self._call_service(self._stub.SystemSharedMemoryUnregister, message, timeout_s)
+
+    def region_names(self, timeout_s: float) -> tuple[str, ...]:
+        message = pb.SystemSharedMemoryStatusRequest()
+        return tuple(self._call_service(self._stub.SystemSharedMemoryStatus, message, timeout_s).regions)
+
+    def server_version(self, timeout_s: float) -> str:
+        return self._call_service(self._stub.ServerMetadata, pb.ServerMetadataRequest(), timeout_s).version
+
+    def close(self) -> None:
+        self._channel.close()
+
+    def _call_model(self, method: Any, message: Any, model: str, timeout_s: float) -> Any:
+        try:
+            return method(message, timeout=timeout_s)
+        except grpc.RpcError as error:
+            raise run(call_problem(error, model, self.endpoint, timeout_s), self) from error
+
+    def _call_service(self, method: Any, message: Any, timeout_s: float) -> Any:
+        try:
+            return method(message, timeout=timeout_s)
+        except grpc.RpcError as error:
+            raise service_problem(error, str(self.endpoint), self.endpoint, timeout_s) from error
+
+    def _next(self, call: Any, watch: "Watch", model: str, has_begun: bool) -> Response:
+        try:
+            with watch:
+                answer = next(call)
+        except StopIteration:
+            raise problems.broken(model, self.endpoint, "the server closed the stream") from None
+        except grpc.RpcError as error:
+            if watch.has_fired:
+                raise silence(model, self.endpoint, watch.timeout_s, has_begun) from error
+            raise run(stream_problem(error, model, self.endpoint, watch.timeout_s, has_begun), self) from error
+        if answer.error_message:
+            raise run(answer_problem(answer.error_message, model, self.endpoint, has_begun), self)
+        return response_of(answer.infer_response)
+
+
+class Watch:
+    """Cancels a call whose reader has waited longer than timeout_s; `with watch:` around each wait."""
+
+    def __init__(self, call: Any, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+        self.has_fired = False
+        self._call = call
+        self._limit: float | None = None  # when the present wait is too long; None while the reader isn't waiting
+        self._ended = threading.Event()
+        threading.Thread(target=self._run, name="tritonkit-watch", daemon=True).start()
+
+    def __enter__(self) -> None:
+        self._limit = time.monotonic() + self.timeout_s
+
+    def __exit__(self, *_: object) -> None:
+        self._limit = None
+
+    def end(self) -> None:
+        self._ended.set()
+
+    def _run(self) -> None:
+        pause_s = self.timeout_s
+        while not self._ended.wait(pause_s):
+            limit = self._limit
+            pause_s = self.timeout_s if limit is None else limit - time.monotonic()
+            if pause_s <= 0:
+                self.has_fired = True
+                self._call.cancel()
+                return

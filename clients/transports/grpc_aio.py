@@ -1,0 +1,111 @@
+"""gRPC for asyncio; every call is one RPC on one channel, as in grpc.py."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import grpc
+import grpc.aio
+from tritonclient.grpc import service_pb2 as pb
+from tritonclient.grpc import service_pb2_grpc
+
+from clients.endpoint import Endpoint
+from clients.signature import Signature, signature_of
+from clients.steps import run_async
+from clients.tensors import Request, Response
+from clients.transports import problems
+from clients.transports.grpc import CHANNEL_OPTIONS
+from clients.transports.grpc_errors import (
+    answer_problem,
+    call_problem,
+    readiness_problem,
+    service_problem,
+    silence,
+    stream_problem,
+)
+from clients.transports.messages import infer_message, response_of, stream_message
+
+
+class AsyncGrpcTransport:
+    """AsyncTransport over gRPC; belongs to the event loop in which it is made."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self._channel = grpc.aio.insecure_channel(endpoint.address, options=CHANNEL_OPTIONS)
+        self._stub = service_pb2_grpc.GRPCInferenceServiceStub(self._channel)
+
+    async def infer(self, request: Request, timeout_s: float) -> Response:
+        message = infer_message(request)
+        return response_of(await self._call_model(self._stub.ModelInfer, message, request.model, timeout_s))
+
+    async def stream(self, request: Request, timeout_s: float) -> AsyncGenerator[Response, None]:
+        call = self._stub.ModelStreamInfer(iter([stream_message(request)]))
+        has_begun = False
+        try:
+            while True:
+                response = await self._next(call, request.model, timeout_s, has_begun)
+                has_begun = True
+                if response.outputs:
+                    yield response
+                if response.is_final:
+                    return
+        finally:
+            call.cancel()
+
+    async def signature(self, model: str, timeout_s: float) -> Signature:
+        message = pb.ModelConfigRequest(name=model)
+        return signature_of((await self._call_model(self._stub.ModelConfig, message, model, timeout_s)).config)
+
+    async def is_ready(self, model: str, timeout_s: float) -> bool:
+        try:
+            return (await self._stub.ModelReady(pb.ModelReadyRequest(name=model), timeout=timeout_s)).ready
+        except grpc.RpcError as error:
+            problem = readiness_problem(error, self.endpoint)
+            if problem:
+                raise problem from error
+            return False
+
+    async def register_region(self, name: str, key: str, byte_size: int, timeout_s: float) -> None:
+        message = pb.SystemSharedMemoryRegisterRequest(name=name, key=key, byte_size=byte_size)
+        await self._call_service(self._stub.SystemSharedMemoryRegister, message, timeout_s)
+
+    async def unregister_region(self, name: str, timeout_s: float) -> None:
+        message = pb.SystemSharedMemoryUnregisterRequest(name=name)
+        await self._call_service(self._stub.SystemSharedMemoryUnregister, message, timeout_s)
+
+    async def region_names(self, timeout_s: float) -> tuple[str, ...]:
+        message = pb.SystemSharedMemoryStatusRequest()
+        return tuple((await self._call_service(self._stub.SystemSharedMemoryStatus, message, timeout_s)).regions)
+
+    async def server_version(self, timeout_s: float) -> str:
+        return (await self._call_service(self._stub.ServerMetadata, pb.ServerMetadataRequest(), timeout_s)).version
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+    async def _call_model(self, method: Any, message: Any, model: str, timeout_s: float) -> Any:
+        try:
+            return await method(message, timeout=timeout_s)
+        except grpc.RpcError as error:
+            raise await run_async(call_problem(error, model, self.endpoint, timeout_s), self) from error
+
+    async def _call_service(self, method: Any, message: Any, timeout_s: float) -> Any:
+        try:
+            return await method(message, timeout=timeout_s)
+        except grpc.RpcError as error:
+            raise service_problem(error, str(self.endpoint), self.endpoint, timeout_s) from error
+
+    async def _next(self, call: Any, model: str, timeout_s: float, has_begun: bool) -> Response:
+        try:
+            async with asyncio.timeout(timeout_s):
+                answer = await call.read()
+        except TimeoutError as error:
+            raise silence(model, self.endpoint, timeout_s, has_begun) from error
+        except grpc.RpcError as error:
+            problem = stream_problem(error, model, self.endpoint, timeout_s, has_begun)
+            raise await run_async(problem, self) from error
+        if answer is grpc.aio.EOF:
+            raise problems.broken(model, self.endpoint, "the server closed the stream")
+        if answer.error_message:
+            raise await run_async(answer_problem(answer.error_message, model, self.endpoint, has_begun), self)
+        return response_of(answer.infer_response)
