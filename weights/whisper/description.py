@@ -9,12 +9,16 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weights.whisper.checkpoint import Checkpoint
+from weights.whisper.checkpoint import Checkpoint, Dimensions
+
+if TYPE_CHECKING:
+    from whisper.tokenizer import Tokenizer
 
 
 def write_description(checkpoint: Checkpoint, out: Path, dtype: np.dtype) -> None:
@@ -26,10 +30,10 @@ def write_description(checkpoint: Checkpoint, out: Path, dtype: np.dtype) -> Non
 
 def describe(checkpoint: Checkpoint, dtype: np.dtype) -> dict[str, Any]:
     """The content of `whisper.json`."""
-    from whisper.tokenizer import LANGUAGES, TO_LANGUAGE_CODE, get_tokenizer
+    from whisper.tokenizer import LANGUAGES, TO_LANGUAGE_CODE
 
     sizes = checkpoint.dimensions
-    tokenizer = get_tokenizer(sizes.is_multilingual, num_languages=sizes.n_languages)
+    tokenizer = tokenizer_of(sizes)
     codes = list(LANGUAGES)[: sizes.n_languages] if sizes.is_multilingual else []
     specials = ("transcribe", "translate", "sot", "sot_prev", "sot_lm", "no_speech", "no_timestamps")
     return {
@@ -43,6 +47,15 @@ def describe(checkpoint: Checkpoint, dtype: np.dtype) -> dict[str, Any]:
         "languages": {code: tokenizer.to_language_token(code) for code in codes},
         "language_names": {name: code for name, code in TO_LANGUAGE_CODE.items() if code in codes},
     }
+
+
+def tokenizer_of(sizes: Dimensions) -> Tokenizer:
+    """openai-whisper's tokenizer for a network of these sizes."""
+    from whisper.tokenizer import get_tokenizer
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # the package leaves its vocabulary file open
+        return get_tokenizer(sizes.is_multilingual, num_languages=sizes.n_languages)
 
 
 def _vocabulary_file(multilingual: bool) -> Path:
