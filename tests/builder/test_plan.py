@@ -5,12 +5,15 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from builder import Pipeline, Step, make_plan
 from builder.model import thaw
 from builder.pipelines.assistant import assistant
 from builder.pipelines.detect import detect
 from builder.pipelines.transcribe import transcribe
+from builder.render import render_plan
 
 
 def _config(plan, name):
@@ -56,6 +59,44 @@ def test_order_of_declaration_does_not_change_the_plan(order, model):
     plan = make_plan([Pipeline(name="p", inputs="A", outputs="B", steps=[steps[index] for index in order])])
     names = [step["model_name"] for step in _config(plan, "p")["ensemble_scheduling"]["step"]]
     assert names == ["first", "second", "third"]
+
+
+@st.composite
+def shuffled_steps(draw):
+    """Steps of a random acyclic pipeline as (name, what each reads), and the same in another order."""
+    size = draw(st.integers(2, 7))
+    steps = []
+    for number in range(size):
+        earlier = ["SENT", *(f"t{before}" for before in range(number))]
+        read = draw(st.lists(st.sampled_from(earlier), min_size=1, max_size=3, unique=True))
+        steps.append((number, draw(st.sampled_from("abc")), read))
+    return steps, draw(st.permutations(steps))
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(shuffled_steps())
+def test_any_order_of_steps_gives_the_same_plan(model, both):
+    models = {
+        (name, count): model(f"{name}{count}", [f"I{index} FP32 [1]" for index in range(count)], ["O FP32 [1]"])
+        for name in "abc"
+        for count in (1, 2, 3)
+    }
+    used = {name for _, _, read in both[0] for name in read}
+    outputs = [f"t{number}" for number, _, _ in both[0] if f"t{number}" not in used]
+
+    def plan(steps):
+        declared = [
+            Step(
+                model=models[name, len(read)],
+                input_map={f"I{index}": tensor for index, tensor in enumerate(read)},
+                output_map={"O": f"t{number}"},
+            )
+            for number, name, read in steps
+        ]
+        return make_plan([Pipeline(name="p", inputs="SENT", outputs=outputs, steps=declared)])
+
+    first, second = (plan(steps) for steps in both)
+    assert render_plan(first) == render_plan(second)
 
 
 def test_order_of_pipelines_does_not_change_the_plan():
