@@ -11,12 +11,14 @@ import importlib.util
 import inspect
 import pkgutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from types import ModuleType
 
 from builder import pipelines as shipped
-from builder.errors import DeclarationError
+from builder.errors import BuildError, DeclarationError
 from builder.pipeline import Pipeline
 from builder.tensors import did_you_mean
 
@@ -35,14 +37,11 @@ def load_pipelines(names: Sequence[str], options: Mapping[str, str]) -> tuple[Pi
     found: list[Pipeline] = []
     taken: set[str] = set()
     for name in names or shipped_names():
-        makers = _from_file(name) if ".py" in name else _shipped(name)
-        for maker in makers:
-            if isinstance(maker, Pipeline):
-                found.append(maker)
-            else:
-                wanted = {key: value for key, value in options.items() if key in inspect.signature(maker).parameters}
-                taken |= wanted.keys()
-                found.append(maker(**wanted))
+        if ".py" in name:
+            with _beside(_file_of(name)):
+                found += _made(_from_file(name), options, taken)
+        else:
+            found += _made(_shipped(name), options, taken)
     for option in options.keys() - taken if names else ():
         raise DeclarationError(
             where=f"option {option}",
@@ -51,6 +50,21 @@ def load_pipelines(names: Sequence[str], options: Mapping[str, str]) -> tuple[Pi
             fix="Take it out, or name a pipeline with such a model",
         )
     return tuple(found)
+
+
+def _made(
+    makers: Sequence[Pipeline | Callable[..., Pipeline]], options: Mapping[str, str], taken: set[str]
+) -> list[Pipeline]:
+    """The pipelines themselves; the options that a function took are added to `taken`."""
+    found = []
+    for maker in makers:
+        if isinstance(maker, Pipeline):
+            found.append(maker)
+            continue
+        wanted = {key: value for key, value in options.items() if key in inspect.signature(maker).parameters}
+        taken.update(wanted)
+        found.append(maker(**wanted))
+    return found
 
 
 def _shipped(name: str) -> list[Callable[..., Pipeline]]:
@@ -64,9 +78,32 @@ def _shipped(name: str) -> list[Callable[..., Pipeline]]:
     return [getattr(importlib.import_module(f"builder.pipelines.{name}"), name)]
 
 
+def _file_of(name: str) -> Path:
+    path, _, _ = name.partition(".py:")
+    return Path(path if path.endswith(".py") else f"{path}.py").absolute()
+
+
+@contextmanager
+def _beside(file: Path) -> Iterator[None]:
+    """Relative paths in a pipeline's file, and modules it imports, lie beside it."""
+    if not file.is_file():
+        raise DeclarationError(
+            where=str(file),
+            found="there is no such file",
+            expected="a Python file with a pipeline is needed",
+            fix="Correct the path",
+        )
+    sys.path.insert(0, str(file.parent))
+    try:
+        with chdir(file.parent):
+            yield
+    finally:
+        sys.path.remove(str(file.parent))
+
+
 def _from_file(name: str) -> list[Pipeline | Callable[..., Pipeline]]:
-    path, _, wanted = name.partition(".py:")
-    module = _module(Path(path if path.endswith(".py") else f"{path}.py"))
+    wanted = name.partition(".py:")[2]
+    module = _module(_file_of(name))
     pipelines: dict[str, Pipeline | Callable[..., Pipeline]] = {
         variable: value for variable, value in vars(module).items() if isinstance(value, Pipeline)
     }
@@ -87,17 +124,21 @@ def _from_file(name: str) -> list[Pipeline | Callable[..., Pipeline]]:
 
 def _module(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"_pipeline_{path.stem}", path)
-    if not path.is_file() or spec is None or spec.loader is None:
-        raise DeclarationError(
-            where=str(path),
-            found="there is no such file",
-            expected="a Python file with a pipeline is needed",
-            fix="Correct the path",
-        )
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
+    except BuildError:
+        raise
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        raise DeclarationError(
+            where=f"{path.name}, line {lines[-1]}" if lines else path.name,
+            found=f"{type(error).__name__}: {error}",
+            expected="a file that Python can run is needed",
+            fix="Correct that line",
+        ) from error
     finally:
         del sys.modules[spec.name]
     return module

@@ -195,19 +195,25 @@ def bounded_step(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """max_queue_size on a model that an ensemble uses, on a server older than 26.03."""
     if catalog.target.triton >= (2, 67, 0):
         return
-    users = [
-        other.name
-        for other in catalog.entries.values()
-        if any(step.get("model_name") == entry.name for step in other.ensemble_steps())
-    ]
-    for path, policy in _policies(entry):
-        if policy.get("max_queue_size") and users:
+    bounded = [(path, policy) for path, policy in _policies(entry) if policy.get("max_queue_size")]
+    users = _users(entry.name, catalog) if bounded else []
+    for path, policy in bounded:
+        if users:
             yield Problem(
                 path=(*path, "max_queue_size"),
                 found=f"max_queue_size {policy['max_queue_size']}, and {', '.join(users)} uses {entry.name} as a step",
                 expected=f"{catalog.target.container} needs an unbounded queue here",
                 fix="Take max_queue_size out, or serve with 26.03 or later",
             )
+
+
+def _users(model: str, catalog: Catalog) -> list[str]:
+    """The ensembles that have the model as a step."""
+    return [
+        other.name
+        for other in catalog.entries.values()
+        if any(step.get("model_name") == model for step in other.ensemble_steps())
+    ]
 
 
 def _batchers(entry: Entry) -> Iterator[tuple[Path, Mapping[str, Any]]]:

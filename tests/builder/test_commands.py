@@ -116,6 +116,20 @@ def test_a_file_that_is_not_there_and_one_without_a_pipeline(run, tmp_path):
     assert "there is no Pipeline in the file" in run("check", tmp_path / "empty.py").stderr
 
 
+def test_paths_in_a_file_are_relative_to_the_file(run, mine, tmp_path):
+    mine.write_text(mine.read_text().replace(f'"{tmp_path / "code"}"', '"code"'))
+    done = run("build", mine, "--out", tmp_path / "repo")
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "repo/scale/1/model.py").exists()
+
+
+def test_a_mistake_in_a_file_is_named_with_its_line(run, mine):
+    mine.write_text("import builder\n\nbuilder.nothing\n")
+    assert "mine.py, line 3: AttributeError: module 'builder' has no attribute 'nothing'" in run("check", mine).stderr
+    mine.write_text("from builder import python\npython('m', code='.', input=['A'], output=[])\n")
+    assert "m: there is no model.py in ." in run("check", mine).stderr
+
+
 def test_an_option_that_nobody_takes_is_refused(run):
     done = run("check", "detect", "--whisper", "base")
     assert done.exit_code == 1
