@@ -1,0 +1,6 @@
+"""The served files of `prompt` importable as in the server."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "model_repository" / "prompt" / "1"))
