@@ -1,0 +1,62 @@
+"""The language model: chat messages or a prompt in, the answer streamed out by a vLLM engine.
+
+Decoupled. TRANSCRIPT and DETECTIONS pass through in the first response, so that one ensemble can return everything.
+The work is in the files beside this one; the engine's arguments are in model.json.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import llm_engine
+import llm_requests
+import triton_python_backend_utils as pb_utils
+from llm_replies import Replies
+from llm_service import Service
+
+
+class TritonPythonModel:
+    """One engine."""
+
+    def initialize(self, args: dict[str, str]) -> None:
+        folder = Path(args["model_repository"]) / args["model_version"]
+        config = json.loads(args["model_config"])
+        parameters = {key: value["string_value"] for key, value in config.get("parameters", {}).items()}
+        kind = args["model_instance_kind"]
+        llm_engine.use_utf8()
+        text = (folder / llm_engine.MODEL_JSON).read_text(encoding="utf-8")
+        local = (folder / str(json.loads(text).get("model", ""))).exists()
+        os.environ.update(
+            llm_engine.engine_environment(
+                parameters,
+                kind=kind,
+                device_id=args["model_instance_device_id"],
+                local=local,
+                present=os.environ,
+                cores=llm_engine.available_cores(),
+            )
+        )
+        arguments = llm_engine.read_arguments(text, folder, llm_engine.known_arguments())
+        llm_engine.check_instance(arguments, kind)
+        template = folder / "chat_template.jinja"
+        self.service = Service(
+            arguments, template.read_text(encoding="utf-8") if template.exists() else None, pb_utils.Logger.log_error
+        )
+        self.service.start()
+
+    def execute(self, requests: list[Any]) -> None:
+        """Hand the requests to the engine; their responses come later, from its thread."""
+        for request in requests:
+            replies = Replies(request)
+            try:
+                self.service.answer(llm_requests.read_ask(request), replies)
+            except llm_requests.InputError as error:
+                replies.fail_as_wrong_input(str(error))
+
+    def is_ready(self) -> bool:
+        """Servers from 26.03 on ask this; older ones see the failed requests."""
+        return self.service.is_ready()
+
+    def finalize(self) -> None:
+        self.service.stop()

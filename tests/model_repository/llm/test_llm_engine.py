@@ -1,0 +1,125 @@
+"""model.json and the environment of the engine. No engine runs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import llm_engine
+import pytest
+from llm_engine import EngineError, check_instance, engine_environment, read_arguments, with_cpu_defaults
+
+KNOWN = ("model", "tokenizer", "max_model_len", "tensor_parallel_size", "speculative_config", "disable_log_stats")
+
+
+def read(folder: Path, **arguments: Any) -> dict[str, Any]:
+    return read_arguments(json.dumps(arguments), folder, KNOWN)
+
+
+def environment(**changes: Any) -> dict[str, str]:
+    options: dict[str, Any] = {
+        "parameters": {},
+        "kind": "CPU",
+        "device_id": "0",
+        "local": True,
+        "present": {},
+        "cores": 2,
+        **changes,
+    }
+    return engine_environment(options.pop("parameters"), **options)
+
+
+def test_a_folder_beside_model_json_becomes_absolute(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint").mkdir()
+    arguments = read(tmp_path, model="checkpoint", tokenizer="checkpoint", speculative_config={"model": "checkpoint"})
+    whole = str(tmp_path / "checkpoint")
+    assert (arguments["model"], arguments["tokenizer"]) == (whole, whole)
+    assert arguments["speculative_config"] == {"model": whole}
+    assert llm_engine.is_local(arguments)
+
+
+def test_another_name_goes_to_vllm_as_it_is(tmp_path: Path) -> None:
+    arguments = read(tmp_path, model="google/gemma-3-270m")
+    assert arguments["model"] == "google/gemma-3-270m"
+    assert not llm_engine.is_local(arguments)
+
+
+def test_a_path_that_is_not_there_is_no_hugging_face_name(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="model.json: no folder ./checkpoint"):
+        read(tmp_path, model="./checkpoint")
+
+
+def test_unknown_arguments_are_all_named_with_their_nearest_match(tmp_path: Path) -> None:
+    with pytest.raises(
+        EngineError, match="unknown max-model-len, wibble; .*did you mean max_model_len.*nothing is like wibble"
+    ):
+        read(tmp_path, model="x", **{"max-model-len": 5, "wibble": 1})
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"model": ""}', '{"model": 5}'])
+def test_what_names_no_model_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(EngineError, match="^model.json: "):
+        read_arguments(text, tmp_path, KNOWN)
+
+
+def test_the_arguments_of_the_installed_vllm_are_known() -> None:
+    pytest.importorskip("vllm", reason="the extra `llm` is not installed")
+    known = set(llm_engine.known_arguments())
+    assert known >= {
+        "model",
+        "tensor_parallel_size",
+        "quantization",
+        "max_num_batched_tokens",
+        "gpu_memory_utilization",
+        "kv_cache_memory_bytes",
+        "max_model_len",
+        "enable_prefix_caching",
+        "speculative_config",
+        "enforce_eager",
+        "distributed_executor_backend",
+        "override_generation_config",
+        *llm_engine.DEFAULTS,
+    }
+
+
+def test_a_local_model_never_asks_the_network() -> None:
+    assert environment(local=True)["HF_HUB_OFFLINE"] == "1"
+    assert "HF_HUB_OFFLINE" not in environment(local=False)
+
+
+def test_usage_is_never_reported() -> None:
+    assert environment()["VLLM_NO_USAGE_STATS"] == "1"
+
+
+def test_one_core_is_left_for_others() -> None:
+    assert environment(cores=8)["OMP_NUM_THREADS"] == "7"
+    assert environment(cores=1)["OMP_NUM_THREADS"] == "1"
+
+
+def test_what_the_config_says_wins_over_the_environment_and_that_over_our_defaults() -> None:
+    found = environment(
+        parameters={"environment.OMP_NUM_THREADS": "3", "other": "x"},
+        present={"OMP_NUM_THREADS": "5", "PYTHONUTF8": "0"},
+    )
+    assert found["OMP_NUM_THREADS"] == "3"
+    assert "PYTHONUTF8" not in found and "other" not in found
+    assert "OMP_NUM_THREADS" not in environment(present={"OMP_NUM_THREADS": "5"})
+
+
+def test_an_instance_on_one_gpu_sees_that_gpu_alone() -> None:
+    assert environment(kind="GPU", device_id="1")["CUDA_VISIBLE_DEVICES"] == "1"
+    assert "CUDA_VISIBLE_DEVICES" not in environment(kind="MODEL")
+
+
+def test_an_engine_over_several_gpus_needs_kind_model() -> None:
+    check_instance({"tensor_parallel_size": 2}, "MODEL")
+    check_instance({}, "GPU")
+    with pytest.raises(EngineError, match="KIND_MODEL is needed"):
+        check_instance({"tensor_parallel_size": 2, "pipeline_parallel_size": 2}, "GPU")
+
+
+def test_on_cpus_the_cache_is_small_unless_something_is_said() -> None:
+    assert with_cpu_defaults({}, {})["kv_cache_memory_bytes"] == 2**30
+    assert with_cpu_defaults({"kv_cache_memory_bytes": 5}, {})["kv_cache_memory_bytes"] == 5
+    assert "kv_cache_memory_bytes" not in with_cpu_defaults({"gpu_memory_utilization": 0.2}, {})
+    assert "kv_cache_memory_bytes" not in with_cpu_defaults({}, {"VLLM_CPU_KVCACHE_SPACE": "4"})
+    assert with_cpu_defaults({"enforce_eager": False}, {})["enforce_eager"] is False
