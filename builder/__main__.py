@@ -145,13 +145,28 @@ def _pipelines(
 
 
 def _exported(role: str, choice: str | None) -> str | None:
-    """A checkpoint file as the folder of its export; packaged names and folders of exports stay as they are."""
-    if choice is None or not Path(choice).exists() or any(Path(choice).glob(f"{role}.json")):
+    """A checkpoint of one's own as the folder that serves it; packaged names stay as they are.
+
+    An export's folder serves as it is, so does a language model's in Hugging Face's layout. Any other path is exported,
+    or found again in the cache by its content.
+    """
+    if choice is None:
+        return None
+    path = Path(choice)
+    if role == "llm":
+        kept = _exports() / choice
+        return str(next((one.absolute() for one in (path, kept) if one.is_dir()), choice))
+    if not path.exists() or (path / f"{role}.json").is_file():
         return choice
     import weights.catalogue
+    from weights.errors import WeightsError
 
     export: Callable[..., Path] = getattr(weights.catalogue, role)
-    return str(export(choice, _cache(), lambda line: print(line, file=sys.stderr)))
+    try:
+        return str(export(choice, _cache(), lambda line: print(line, file=sys.stderr)))
+    except WeightsError as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(1) from None
 
 
 def _cache() -> Path:

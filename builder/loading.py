@@ -63,7 +63,15 @@ def _made(
             continue
         wanted = {key: value for key, value in options.items() if key in inspect.signature(maker).parameters}
         taken.update(wanted)
-        found.append(maker(**wanted))
+        made = maker(**wanted)
+        if not isinstance(made, Pipeline):
+            raise DeclarationError(
+                where=maker.__name__,
+                found=f"it returned {type(made).__name__}",
+                expected="a function that returns a Pipeline is needed",
+                fix="Return the Pipeline",
+            )
+        found.append(made)
     return found
 
 

@@ -42,7 +42,7 @@ def apply_changes(folder: Path, changes: Sequence[Change]) -> None:
         return
     undo: list[Callable[[], None]] = []
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as staging:
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=_staging_place(folder)) as staging:
         new, old = Path(staging) / "new", Path(staging) / "old"
         new.mkdir()
         old.mkdir()
@@ -57,6 +57,12 @@ def apply_changes(folder: Path, changes: Sequence[Change]) -> None:
             for step in reversed(undo):
                 step()
             raise
+
+
+def _staging_place(folder: Path) -> Path:
+    """Beside the folder, unless it is a mount: renaming works only inside one file system."""
+    mounted = folder.exists() and folder.stat().st_dev != folder.parent.stat().st_dev
+    return folder if mounted else folder.parent
 
 
 def _stage(change: Change, place: Path) -> None:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     ("words", ("errors", "datatypes", "tensors", "fields", "examine")),
     ("protobuf", ("messages",)),
-    ("declarations", ("model", "pipeline")),
+    ("declarations", ("model", "pipeline", "served")),
     ("backends", ("backends",)),
     ("shipped models", ("models",)),
     ("shipped pipelines", ("pipelines",)),

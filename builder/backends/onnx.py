@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from builder.datatypes import DATA_TYPES
 from builder.errors import DeclarationError
 from builder.model import Artifact, Model
 
@@ -35,10 +36,23 @@ def onnx(
     can_batch = all(tensor["dims"][:1] == [-1] and len(tensor["dims"]) > 1 for tensor in (*inputs, *outputs))
     size = max_batch_size if max_batch_size is not None else _BATCH if can_batch else 0
     if size > 0:
+        _check_batch(name, size, (*inputs, *outputs))
         inputs, outputs = ([{**tensor, "dims": tensor["dims"][1:]} for tensor in side] for side in (inputs, outputs))
     declared = {"input": inputs, "output": outputs, **config}
     beside = [Artifact(source=path.parent / data, target=data) for data in external_data(name, path)]
     return onnx_model(name, source=path, max_batch_size=size, beside=beside, profiles=profiles, **declared)
+
+
+def _check_batch(name: str, size: int, tensors: Sequence[Mapping[str, Any]]) -> None:
+    fixed = [tensor for tensor in tensors if tensor["dims"][:1] != [-1]]
+    if fixed:
+        first = fixed[0]["dims"][0] if fixed[0]["dims"] else "absent"
+        raise DeclarationError(
+            where=name,
+            found=f"max_batch_size {size}, and the first size of {fixed[0]['name']} is fixed to {first} in the file",
+            expected="a first size that varies is needed to batch",
+            fix="Export the model with a dynamic batch, or take max_batch_size out",
+        )
 
 
 def onnx_model(
@@ -139,15 +153,10 @@ def _load(name: str, path: Path) -> Any:
 def _tensor(model: str, value: Any) -> dict[str, Any]:
     import onnx as library
 
-    words = {
-        "FLOAT": "FP32",
-        "DOUBLE": "FP64",
-        "FLOAT16": "FP16",
-        "BFLOAT16": "BF16",
-    }
+    words = {"FLOAT": "FP32", "DOUBLE": "FP64", "FLOAT16": "FP16", "BFLOAT16": "BF16"}
     word = library.TensorProto.DataType.Name(value.type.tensor_type.elem_type)
     data_type = f"TYPE_{words.get(word, word)}"
-    if data_type not in _known_types():
+    if data_type not in DATA_TYPES:
         raise DeclarationError(
             where=f"{model}, tensor {value.name}",
             found=f"its type is {word}",
@@ -156,9 +165,3 @@ def _tensor(model: str, value: Any) -> dict[str, Any]:
         )
     dims = [dim.dim_value if dim.dim_value > 0 else -1 for dim in value.type.tensor_type.shape.dim]
     return {"name": value.name, "data_type": data_type, "dims": dims}
-
-
-def _known_types() -> frozenset[str]:
-    from builder.datatypes import DATA_TYPES
-
-    return frozenset(DATA_TYPES)

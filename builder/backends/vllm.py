@@ -9,6 +9,7 @@ from typing import Any
 
 from builder.backends.python import python_model
 from builder.model import Artifact, Model
+from builder.served import code_of
 
 INPUTS = ("MESSAGES? STRING [1]", "PROMPT? STRING [1]", "SAMPLING_PARAMETERS? STRING [1]")
 OUTPUTS = ("TEXT STRING [1]", "FINISH_REASON STRING [1]", "PROMPT_TOKENS INT32 [1]", "COMPLETION_TOKENS INT32 [1]")
@@ -17,8 +18,8 @@ OUTPUTS = ("TEXT STRING [1]", "FINISH_REASON STRING [1]", "PROMPT_TOKENS INT32 [
 def vllm(
     name: str,
     *,
-    code: str | Path,
     engine: Mapping[str, Any],
+    code: str | Path | None = None,
     checkpoint: str | Path | None = None,
     pass_through: Sequence[str] = (),
     **config: Any,
@@ -29,8 +30,8 @@ def vllm(
     text goes through the model (design, decision 3).
 
     Args:
-        code: the folder with its `model.py`.
         engine: the engine's arguments by vLLM's names (AsyncEngineArgs); they become `model.json`.
+        code: the folder with its `model.py`; that of the shipped model `llm` if none is given.
         checkpoint: a folder to link as `checkpoint/` in the version folder; relative to the folder of exports.
         pass_through: names of string tensors that come in and go out.
         config: any other part of ModelConfig, by Triton's names.
@@ -38,7 +39,7 @@ def vllm(
     passed = [f"{tensor}? STRING [1]" for tensor in pass_through]
     return python_model(
         name,
-        code=Path(code).absolute(),
+        code=code_of("llm") if code is None else Path(code).absolute(),
         input=[*INPUTS, *passed],
         output=[*(text.replace("?", "") for text in passed), *OUTPUTS],
         artifacts=() if checkpoint is None else (Artifact(source=Path(checkpoint), target="checkpoint"),),

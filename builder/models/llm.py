@@ -11,7 +11,7 @@ from typing import Any
 
 from builder.backends.vllm import vllm
 from builder.model import Model
-from builder.models.served import CHECKOUT, code_of
+from builder.served import CHECKOUT
 
 DEFAULT = "tiny-llama"
 PASS_THROUGH = ("TRANSCRIPT", "DETECTIONS")
@@ -43,7 +43,6 @@ def llm(
     arguments = {"model": "checkpoint" if linked else str(checkpoint), **(_TINY if tiny else _OTHER), **(engine or {})}
     return vllm(
         "llm",
-        code=code_of("llm"),
         engine=arguments,
         checkpoint=folder.absolute() if linked else None,
         pass_through=pass_through,

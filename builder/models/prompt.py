@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from builder.backends.python import python_model
 from builder.model import Model
-from builder.models.served import code_of
+from builder.served import code_of
 
 
 def prompt() -> Model:

@@ -13,7 +13,7 @@ from builder.backends.onnx import onnx_model, warmup
 from builder.backends.python import python_model
 from builder.errors import DeclarationError
 from builder.model import Artifact, Model
-from builder.models.served import code_of, export_folder
+from builder.served import code_of, export_folder
 from builder.tensors import did_you_mean
 
 FRAMES = 3000

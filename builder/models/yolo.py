@@ -16,7 +16,7 @@ from builder.backends.onnx import onnx_model, read_tensors
 from builder.backends.python import python_model
 from builder.errors import DeclarationError
 from builder.model import Artifact, Model
-from builder.models.served import code_of, export_folder
+from builder.served import code_of, export_folder
 
 DEFAULT = "yolov3-tiny"
 BATCH = 8

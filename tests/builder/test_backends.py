@@ -62,6 +62,11 @@ def test_onnx_with_a_fixed_batch_does_not_batch(net):
     assert "dynamic_batching" not in config
 
 
+def test_onnx_with_a_fixed_batch_cannot_be_made_to_batch(net):
+    with pytest.raises(DeclarationError, match="n: max_batch_size 4, and the first size of x is fixed to 1"):
+        builder.onnx("n", file=net("n.onnx", 1), max_batch_size=4)
+
+
 @pytest.mark.parametrize(
     ("element", "data_type"),
     [(TensorProto.FLOAT16, "TYPE_FP16"), (TensorProto.DOUBLE, "TYPE_FP64"), (TensorProto.INT32, "TYPE_INT32")],
@@ -90,13 +95,15 @@ def test_python_needs_model_py(tmp_path):
         builder.python("pre", code=tmp_path, input=["A FP32 [1]"], output=["B FP32 [1]"])
 
 
-def test_vllm_is_decoupled_passes_through_and_takes_engine_arguments(tmp_path):
-    model = builder.vllm("chat", code=tmp_path, engine={"model": "org/name"}, pass_through=["NOTE"])
+def test_vllm_is_decoupled_passes_through_and_takes_engine_arguments():
+    model = builder.vllm("chat", engine={"model": "org/name"}, pass_through=["NOTE"])
     config = model.config_for("gpu")
     assert config["model_transaction_policy"] == {"decoupled": True}
     assert config["instance_group"] == [{"kind": "KIND_MODEL", "count": 1}]
     assert "NOTE" in {one["name"] for one in config["input"]} & {one["name"] for one in config["output"]}
     assert json.loads(model.texts["model.json"]) == {"model": "org/name"}
+    assert (model.trees[0].source / "model.py").name == "model.py"
+    assert builder.vllm("chat", engine={}, code=".").trees[0].source == Path.cwd()
 
 
 @pytest.fixture

@@ -116,6 +116,11 @@ def test_a_file_that_is_not_there_and_one_without_a_pipeline(run, tmp_path):
     assert "there is no Pipeline in the file" in run("check", tmp_path / "empty.py").stderr
 
 
+def test_a_function_must_return_a_pipeline(run, mine):
+    mine.write_text("def made():\n    return 3\n")
+    assert "made: it returned int; a function that returns a Pipeline is needed" in run("check", f"{mine}:made").stderr
+
+
 def test_paths_in_a_file_are_relative_to_the_file(run, mine, tmp_path):
     mine.write_text(mine.read_text().replace(f'"{tmp_path / "code"}"', '"code"'))
     done = run("build", mine, "--out", tmp_path / "repo")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = Path(__file__).parents[1]
 REPOSITORY = CHECKOUT / "model_repository"
 
 
