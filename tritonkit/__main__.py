@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 # Package -> the extra of `pip install 'tritonkit[...]'` that holds what its commands import.
 EXTRAS = {"builder": "", "embedded": "server", "clients": "clients", "weights": "export"}
+
+CHECKOUT = Path(__file__).parents[1]
+SAMPLES = CHECKOUT / "samples"
 
 HELP = """Describe an NVIDIA Triton pipeline in Python, check it, write its model repository, serve it, ask it.
 
@@ -35,7 +40,8 @@ def joined() -> tuple[typer.Typer, dict[str, str]]:
     """One app with every command, and which package each command comes from."""
     app = typer.Typer(name="tritonkit", help=HELP, no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback()(tritonkit)
-    owners: dict[str, str] = {}
+    app.command()(demo)
+    owners: dict[str, str] = {"demo": "embedded"}
     for package in EXTRAS:
         if importlib.util.find_spec(f"{package}.__main__") is None:
             continue
@@ -82,6 +88,27 @@ def tritonkit(
     ] = False,
 ) -> None:
     """Options of the command itself; its help text is HELP."""
+
+
+def demo(
+    directory: Annotated[Path, typer.Argument(help="A model repository with the shipped pipelines.")] = Path("model_repository"),
+    audio: Annotated[Path, typer.Option(help="A recording.")] = SAMPLES / "sense_and_sensibility.flac",
+    image: Annotated[Path, typer.Option(help="A picture.")] = SAMPLES / "coffee.jpg",
+    question: Annotated[str, typer.Option(help="What to ask about them.")] = "What do you hear and see?",
+) -> None:
+    """Serve a repository on the embedded server, ask it about a recording and a photo, end it."""
+    from clients import ClientError
+    from embedded.errors import ServerError
+    from rich.console import Console
+
+    from tritonkit.demo import Demo
+
+    cache = Path(os.environ.get("TRITONKIT_CACHE", CHECKOUT / ".cache"))
+    try:
+        Demo(directory, cache, Console(highlight=False, soft_wrap=True)).run(audio, image, question)
+    except (ServerError, ClientError, FileNotFoundError) as error:
+        print(f"tritonkit demo: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
 
 
 if __name__ == "__main__":

