@@ -91,16 +91,16 @@ def tritonkit(
 
 
 def demo(
-    directory: Annotated[Path, typer.Argument(help="A model repository with the shipped pipelines.")] = Path("model_repository"),
+    directory: Annotated[Path, typer.Argument(help="Where the shipped pipelines are.")] = Path("model_repository"),
     audio: Annotated[Path, typer.Option(help="A recording.")] = SAMPLES / "sense_and_sensibility.flac",
     image: Annotated[Path, typer.Option(help="A picture.")] = SAMPLES / "coffee.jpg",
     question: Annotated[str, typer.Option(help="What to ask about them.")] = "What do you hear and see?",
 ) -> None:
     """Serve a repository on the embedded server, ask it about a recording and a photo, end it."""
-    from clients import ClientError
-    from embedded.errors import ServerError
     from rich.console import Console
 
+    from clients import ClientError
+    from embedded.errors import ServerError
     from tritonkit.demo import Demo
 
     cache = Path(os.environ.get("TRITONKIT_CACHE", CHECKOUT / ".cache"))

@@ -14,13 +14,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from clients import Client, Delta, Detections, Finished, Heard, Seen, connect
-from embedded import EmbeddedServer
-from embedded.display import Display
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from clients import Client, Delta, Detections, Finished, Heard, Seen, connect
+from embedded import EmbeddedServer
+from embedded.display import Display
 from tritonkit.trace import read_trace, trace_flags, wait_for_trace
 
 PIPELINES = ("transcribe", "detect", "assistant")

@@ -1,8 +1,8 @@
 """How long each step of an ensemble took, from the server's own trace.
 
-In: the folder where tritonserver writes its traces (one file per request) and the ensemble's config. Out: `StepTime`s.
-The server notes when it handed a request to a model and when the model's `execute` returned. A model that answers later,
-from a thread of its own, is timed until the step that needed it starts.
+In: the folder where tritonserver writes its traces (one file per request), the ensemble's config. Out: `StepTime`s.
+The server notes when it handed a request to a model and when the model's `execute` returned. A model that answers
+later, from a thread of its own, is timed until the step that needed it starts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ANSWER_LATER = ("whisper_decoder", "llm")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTime:
-    """One step: seconds from the start of the ensemble's request to its own, what it waited in its queue, what it took."""
+    """One step, in seconds: from the start of the ensemble's request to its own; waiting in its queue; all it took."""
 
     model: str
     start_s: float

