@@ -73,7 +73,7 @@ def _told(tensors: Mapping[str, int], entry: Entry) -> str:
     for name, label in tensors.items():
         groups.setdefault(label, []).append(name)
     told = []
-    for label in sorted(groups):
+    for label in sorted(groups, key=lambda label: label if label == CALLER else entry.step_number(label)):
         of = "no decoupled step" if label == CALLER else f"decoupled step {_number(entry, label)}"
         told.append(f"{', '.join(groups[label])} ({of})")
     return " and ".join(told)
@@ -85,6 +85,11 @@ def _number(entry: Entry, index: int) -> str:
 
 def _rewrite(tensors: Mapping[str, int], entry: Entry) -> str:
     last = max(tensors.values())
+    if len({label for label in tensors.values() if label != CALLER}) > 1:
+        return (
+            "Let one decoupled step feed the other and pass its tensors through it, or gather the whole answer of one "
+            "of them in a step that calls it itself (BLS)"
+        )
     others = [name for name, label in tensors.items() if label != last]
     return (
         f"Pass {', '.join(others)} through {entry.step_model(last)} as further inputs and outputs "

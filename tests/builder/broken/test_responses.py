@@ -45,6 +45,31 @@ def test_an_input_of_the_ensemble_cannot_meet_a_streamed_tensor_either(model, to
     assert line.startswith("TK501 p, step 1 (join): it reads A (no decoupled step) and tok (decoupled step 0 (many))")
 
 
+def test_two_decoupled_steps_beside_each_other_cannot_be_joined(model, told):
+    _, many, join = _models(model)
+    again = model("again", ["A FP32 [1]"], ["B FP32 [1]"], **DECOUPLED)
+    steps = [
+        Step(model=many, input_map="A", output_map="B=t"),
+        Step(model=again, input_map="A", output_map="B=u"),
+        Step(model=join, input_map="A=t B=u", output_map="C"),
+    ]
+    (line,) = told(Pipeline(name="p", inputs="A", outputs="C", steps=steps))
+    assert line.startswith(
+        "TK501 p, step 2 (join): it reads t (decoupled step 0 (many)) and u (decoupled step 1 (again))"
+    )
+    assert line.endswith("in a step that calls it itself (BLS).")
+
+
+def test_two_tensors_of_one_decoupled_step_can_be_joined(model, told):
+    _, _, join = _models(model)
+    many = model("many", ["A FP32 [1]"], ["B FP32 [1]", "C FP32 [1]"], **DECOUPLED)
+    steps = [
+        Step(model=many, input_map="A", output_map="B=t C=u"),
+        Step(model=join, input_map="A=t B=u", output_map="C"),
+    ]
+    assert told(Pipeline(name="p", inputs="A", outputs="C", steps=steps)) == []
+
+
 def test_two_decoupled_steps_in_a_row_are_fine(model, told):
     _, many, _ = _models(model)
     again = model("again", ["A FP32 [1]"], ["B FP32 [1]"], **DECOUPLED)
