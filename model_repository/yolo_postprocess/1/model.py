@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
-from yolo_boxes import suppress_overlaps, to_original
+from yolo_boxes import check_geometry, suppress_overlaps, to_original
 from yolo_candidates import Candidates, PredictionError, candidates_in
 
 CONFIDENCE, IOU, MAX_DETECTIONS = "0.25", "0.45", "300"
@@ -44,10 +44,12 @@ class TritonPythonModel:
         try:
             confidence = _fraction(request, "CONFIDENCE", self.confidence)
             iou = _fraction(request, "IOU", self.iou)
-            predictions, geometry = _array(request, "PREDICTIONS"), _array(request, "GEOMETRY")
-            found = candidates_in(predictions, self.layout, self.classes, confidence)
+            geometry = _array(request, "GEOMETRY")
+            check_geometry(geometry)
+            found = candidates_in(_array(request, "PREDICTIONS"), self.layout, self.classes, confidence)
         except PredictionError as error:
-            return pb_utils.InferenceResponse(error=pb_utils.TritonError(str(error)))
+            refusal = pb_utils.TritonError(str(error), pb_utils.TritonError.INVALID_ARG)
+            return pb_utils.InferenceResponse(error=refusal)
         if self.layout == "detections":
             found = found.take(np.arange(min(len(found.scores), self.max_detections)))
         else:

@@ -4,12 +4,13 @@ In: `Candidates` in pixels of the network's input, and the geometry of the lette
 """
 
 import numpy as np
-from yolo_candidates import Candidates
+from yolo_candidates import Candidates, PredictionError
 
 CLASS_OFFSET = 7680  # larger than any input: boxes of different classes never overlap
 MOST_CANDIDATES = 30_000
 
 
+@np.errstate(invalid="ignore", over="ignore")  # of absurdly large boxes
 def suppress_overlaps(candidates: Candidates, iou: float, max_detections: int) -> Candidates:
     """Of overlapping boxes of one class the one with the best score; best first, at most `max_detections`.
 
@@ -26,6 +27,15 @@ def suppress_overlaps(candidates: Candidates, iou: float, max_detections: int) -
         kept.append(best)
         left = left[_overlap(boxes[best], areas[best], boxes[left], areas[left]) <= iou]
     return candidates.take(order[kept])
+
+
+def check_geometry(geometry: np.ndarray) -> None:
+    """Raise a `PredictionError` when a geometry leads nowhere."""
+    if geometry.shape != (5,) or not np.isfinite(geometry).all() or geometry[:3].min() <= 0:
+        raise PredictionError(
+            f"GEOMETRY: {geometry.tolist()}; width, height, scale, pad x, pad y are expected; pass on what "
+            "yolo_preprocess gave"
+        )
 
 
 def to_original(boxes: np.ndarray, geometry: np.ndarray) -> np.ndarray:

@@ -36,6 +36,7 @@ class Candidates:
         return Candidates(boxes=self.boxes[rows], scores=self.scores[rows], classes=self.classes[rows])
 
 
+@np.errstate(invalid="ignore", over="ignore")  # what is no number is left out below
 def candidates_in(predictions: np.ndarray, layout: str, classes: int, confidence: float) -> Candidates:
     """The boxes whose best class scores above `confidence`; rows of padding (score 0) never do.
 
@@ -88,8 +89,8 @@ def _from_detections(rows: np.ndarray, confidence: float) -> Candidates:
 
 
 def _finite(boxes: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> Candidates:
-    """Without boxes that are not a number or infinite."""
-    kept = np.isfinite(boxes).all(axis=1)
+    """Without boxes and scores that are not a number or infinite."""
+    kept = np.isfinite(boxes).all(axis=1) & np.isfinite(scores)
     return Candidates(
         boxes=np.ascontiguousarray(boxes[kept]), scores=scores[kept].copy(), classes=classes[kept].astype(np.int32)
     )

@@ -3,7 +3,8 @@
 IMAGE: uint8 [bytes of the file] -> IMAGES: float32 or float16 [3, height, width], RGB, 0 to 1, letterboxed
 (with a leading batch dimension when the network takes only one fixed batch),
 GEOMETRY: float32 [5], original width and height in pixels, scale, pad x, pad y.
-`yolo.json` beside this file says how large the input is. Parameter `max_pixels`: the largest picture accepted.
+`yolo.json` beside this file says how large the input is. Parameters `max_pixels` (200 million; larger pictures are
+refused) and `exact_pixels` (40 million; larger ones are scaled down while decoding: faster, not bit for bit).
 """
 
 import json
@@ -12,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import triton_python_backend_utils as pb_utils
 from yolo_letterbox import pad
-from yolo_picture import PictureError, fitted_picture
+from yolo_picture import Limits, PictureError, fitted_picture
 
-MAX_PIXELS = 200_000_000
+LIMITS = ("max_pixels", "exact_pixels")
 DTYPES = {"TYPE_FP32": np.float32, "TYPE_FP16": np.float16}
 
 
@@ -28,7 +29,8 @@ class TritonPythonModel:
         self.width, self.height, self.batch = network["width"], network["height"], network["batch"]
         self.dtype = DTYPES[network["data_type"]]
         parameters = json.loads(args["model_config"]).get("parameters", {})
-        self.max_pixels = int(parameters.get("max_pixels", {}).get("string_value", MAX_PIXELS))
+        chosen = {name: int(parameters[name]["string_value"]) for name in LIMITS if name in parameters}
+        self.limits = Limits(**chosen)
 
     def execute(self, requests: list) -> list:
         """One response per request."""
@@ -37,9 +39,10 @@ class TritonPythonModel:
     def _answer(self, request: object) -> object:
         content = pb_utils.get_input_tensor_by_name(request, "IMAGE").as_numpy().tobytes()
         try:
-            pixels, letterbox = fitted_picture(content, self.width, self.height, self.max_pixels)
+            pixels, letterbox = fitted_picture(content, self.width, self.height, self.limits)
         except PictureError as error:
-            return pb_utils.InferenceResponse(error=pb_utils.TritonError(str(error)))
+            refusal = pb_utils.TritonError(str(error), pb_utils.TritonError.INVALID_ARG)
+            return pb_utils.InferenceResponse(error=refusal)
         images = pad(pixels, letterbox, self.width, self.height).astype(self.dtype, copy=False)
         return pb_utils.InferenceResponse(
             output_tensors=[

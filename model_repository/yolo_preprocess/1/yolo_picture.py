@@ -8,12 +8,13 @@ import io
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image
 from yolo_letterbox import Letterbox, letterbox_for, resize_bilinear
 
-FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF")
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF")
 ORIENTATION = 0x0112  # the EXIF tag
 TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -24,38 +25,48 @@ TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-# Larger pictures are scaled down while decoding, with an averaging filter: exact to the eye, a tenth of the memory.
-EXACT_PIXELS = 40_000_000
 
 
 class PictureError(ValueError):
     """The picture in IMAGE cannot be used: what was found, what is expected, what to do."""
 
 
-def fitted_picture(
-    content: bytes, input_width: int, input_height: int, max_pixels: int
-) -> tuple[np.ndarray, Letterbox]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How large a picture may be.
+
+    Attributes:
+        max_pixels: Larger ones are refused.
+        exact_pixels: Larger ones are scaled down while they are decoded, with an averaging filter: faster and in a
+            tenth of the memory, but not the reference's pixels bit for bit.
+    """
+
+    max_pixels: int = 200_000_000
+    exact_pixels: int = 40_000_000
+
+
+def fitted_picture(content: bytes, input_width: int, input_height: int, limits: Limits) -> tuple[np.ndarray, Letterbox]:
     """The picture scaled for the network's input (uint8 [placed_height, placed_width, 3], RGB), and where it belongs.
 
     Raises:
-        PictureError: It is empty, no picture, cut off, or has more than `max_pixels`.
+        PictureError: It is empty, no picture, cut off, or has more pixels than the limit.
     """
     if not content:
         raise PictureError("IMAGE: 0 bytes; the content of a picture file is expected; send its bytes as they are")
     with _quiet_pillow():
-        picture = _opened(content, max_pixels)
+        picture = _opened(content, limits.max_pixels)
         try:
             turn = TURNS.get(_orientation(picture))
             width, height = picture.size if _keeps_sides(turn) else picture.size[::-1]
             letterbox = letterbox_for(width, height, input_width, input_height)
             placed = (letterbox.placed_width, letterbox.placed_height)
-            scaled = _scaled(picture, placed if _keeps_sides(turn) else placed[::-1])
+            scaled = _scaled(picture, placed if _keeps_sides(turn) else placed[::-1], limits.exact_pixels)
         except PictureError:
             raise
         except Exception as error:  # decoders of broken files raise anything: OSError, SyntaxError, struct.error, ...
             raise PictureError(
-                f"IMAGE: a {picture.format} picture that cannot be decoded ({error}); a whole file is expected; "
-                "it was cut off or damaged on its way, send it again"
+                f"IMAGE: a {picture.format} picture ({picture.mode}) that cannot be decoded ({error}); "
+                "a whole, undamaged file is expected; send it again, or as jpeg or png"
             ) from error
     turned = scaled if turn is None else np.asarray(Image.fromarray(scaled).transpose(turn))
     return turned, letterbox
@@ -75,8 +86,10 @@ def _quiet_pillow() -> Iterator[None]:
 
 
 def _opened(content: bytes, max_pixels: int) -> Image.Image:
+    Image.init()
+    known = [name for name in FORMATS if name in Image.OPEN]  # a Pillow can be built without webp or avif
     try:
-        picture = Image.open(io.BytesIO(content), formats=FORMATS)
+        picture = Image.open(io.BytesIO(content), formats=known)
     except Exception as error:  # a header that is cut off raises anything, too
         raise PictureError(
             f"IMAGE: {len(content)} bytes that are no picture (they begin with {content[:8].hex(' ')}); "
@@ -109,9 +122,9 @@ def _keeps_sides(turn: Image.Transpose | None) -> bool:
     )
 
 
-def _scaled(picture: Image.Image, size: tuple[int, int]) -> np.ndarray:
+def _scaled(picture: Image.Image, size: tuple[int, int], exact_pixels: int) -> np.ndarray:
     """The picture's pixels at this width and height, not yet turned upright."""
-    if picture.width * picture.height <= EXACT_PIXELS:
+    if picture.width * picture.height <= exact_pixels or picture.mode.startswith("I"):
         return resize_bilinear(_rgb(picture), *size)
     # A JPEG decoder can give a half, a quarter or an eighth at once; `box` is the part of it that is picture.
     drafted = picture.draft("RGB", (size[0] * 2, size[1] * 2))
@@ -128,7 +141,7 @@ def _rgb(picture: Image.Image) -> np.ndarray:
         raise PictureError(
             f"IMAGE: a {picture.format} picture of 32-bit floats; 8 or 16 bits per colour are expected; convert it"
         )
-    if picture.mode.startswith("I"):
-        grey = (np.asarray(picture).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8)
+    if picture.mode.startswith("I"):  # 16 bits, or 32 that hold 16
+        grey = (np.asarray(picture) >> 8).clip(0, 255).astype(np.uint8)
         return np.repeat(grey[:, :, None], 3, axis=2)
     return np.asarray(picture if picture.mode == "RGB" else picture.convert("RGB"))
