@@ -1,0 +1,41 @@
+"""What all tests share: the shipped repository on the real embedded server, started once per run, when first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from embedded import EmbeddedServer
+
+CHECKOUT = Path(__file__).parents[1]
+PIPELINES = ("transcribe", "detect", "assistant", "assistant_audio", "assistant_image", "assistant_text")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests without a server come first: a mistake in plain code is told within seconds."""
+    items.sort(
+        key=lambda item: (item.get_closest_marker("server") is not None, item.get_closest_marker("slow") is not None)
+    )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests that need a GPU say so where there is none."""
+    if item.get_closest_marker("gpu") and not Path("/dev/nvidiactl").exists():
+        pytest.skip("needs an NVIDIA GPU; this machine has none")
+
+
+@pytest.fixture(scope="session")
+def checkout() -> Path:
+    """The root of the checkout."""
+    return CHECKOUT
+
+
+@pytest.fixture(scope="session")
+def served(checkout: Path) -> Iterator[EmbeddedServer]:
+    """The shipped pipelines with their real weights on the real server; `.grpc` and `.http` are its addresses."""
+    if not (checkout / "model_repository" / "whisper_encoder" / "1" / "model.onnx").exists():
+        pytest.fail("model_repository holds no weights. Run `make build-repo` first; `make test` does it.")
+    with EmbeddedServer(checkout / "model_repository", load=PIPELINES, cache=checkout / ".cache") as server:
+        yield server
