@@ -112,7 +112,15 @@ def _is_same(place: Path, content: Content) -> bool:
         return False
     if content.kind == "text":
         return place.read_bytes() == content.text
-    return place.samefile(content.source) or filecmp.cmp(place, content.source, shallow=False)
+    if content.kind == "link" and _stamp(place) == _stamp(content.source):
+        return True
+    return filecmp.cmp(place, content.source, shallow=False)
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Size and mtime: a link has its source's, and so has the copy that takes its place across file systems."""
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns
 
 
 def _foreign(place: Path, path: str, content: Content, manifest: Manifest) -> str | None:
@@ -120,8 +128,7 @@ def _foreign(place: Path, path: str, content: Content, manifest: Manifest) -> st
     if not place.is_file() or place.is_symlink():
         return "it is a folder or a link to elsewhere"
     if content.kind == "link":
-        stat = place.stat()
-        mine = manifest.links.get(path) == (stat.st_size, stat.st_mtime_ns)
+        mine = manifest.links.get(path) == _stamp(place)
         return None if mine else "tritonkit did not put it there"
     if content.kind == "text" and place.suffix == ".pbtxt":
         first = place.read_bytes().split(b"\n", 1)[0]
@@ -186,7 +193,7 @@ def _next_manifest(plan: Plan, out: Path, state: State, weights: bool) -> Manife
     for path, content in state.wanted.items():
         if content.kind == "link":
             place = content.source if path in changed else out / path
-            links[path] = (place.stat().st_size, place.stat().st_mtime_ns)
+            links[path] = _stamp(place)
         else:
             files[path] = sha256(content.text if content.kind == "text" else content.source.read_bytes())
     return Manifest(pipelines={**state.kept_pipelines, **plan.pipelines}, files=files, links=links)

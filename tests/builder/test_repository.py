@@ -183,6 +183,19 @@ def test_new_weights_take_the_place_of_old_ones(code, exports, out):
     assert (out / "m/1/net.bin").read_bytes() == b"better weights"
 
 
+def test_weights_on_another_file_system_are_copied_once(code, exports, out, monkeypatch):
+    def link(*_, **__):
+        raise OSError(18, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "link", link)
+    write_repository(_plan(_model(code)), out, exports=exports)
+    assert not (out / "m/1/net.bin").samefile(exports / "net/net.bin")
+    assert (out / "m/1/net.bin").read_bytes() == b"weights"
+    before = _files(out)
+    assert write_repository(_plan(_model(code)), out, exports=exports) == ()
+    assert _files(out) == before
+
+
 @pytest.mark.parametrize("path", ["m/config.pbtxt", "m/1/model.py", "m/1/net.bin", "m/1/settings.json"])
 def test_a_file_of_somebody_else_is_never_overwritten(path, code, exports, out):
     (out / path).parent.mkdir(parents=True)
