@@ -1,4 +1,4 @@
-"""What all tests share: the shipped repository on the real embedded server, started once per run, when first asked for."""
+"""What all tests share: the shipped repository on the real embedded server, started once, when first asked for."""
 
 from __future__ import annotations
 
