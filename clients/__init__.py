@@ -6,32 +6,72 @@ with connect("grpc://127.0.0.1:8001") as client:
     print(client.transcribe("speech.wav").text)
 """
 
-from clients.aio import AsyncClient
-from clients.client import Client
-from clients.connect import connect, connect_async
-from clients.errors import (
-    ArrayError,
-    ClientError,
-    EndpointError,
-    NotReady,
-    RequestRejected,
-    RequestTimeout,
-    StreamBroken,
-    Unreachable,
-)
-from clients.transports.memory import MemoryTransport
-from clients.values import (
-    ChatEvent,
-    Delta,
-    Detection,
-    Detections,
-    Event,
-    Finished,
-    Heard,
-    Seen,
-    Segment,
-    Transcript,
-)
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from clients.aio import AsyncClient
+    from clients.client import Client
+    from clients.connection import connect, connect_async
+    from clients.errors import (
+        ArrayError,
+        ClientError,
+        EndpointError,
+        NotReady,
+        RequestRejected,
+        RequestTimeout,
+        StreamBroken,
+        Unreachable,
+    )
+    from clients.transports.memory import MemoryTransport
+    from clients.values import (
+        ChatEvent,
+        Delta,
+        Detection,
+        Detections,
+        Event,
+        Finished,
+        Heard,
+        Seen,
+        Segment,
+        Transcript,
+    )
+
+# Name -> module. Loaded when first used: numpy and the protocols take longer than `tritonkit --help` should.
+_HOMES = {
+    "AsyncClient": "aio",
+    "Client": "client",
+    "MemoryTransport": "transports.memory",
+    **dict.fromkeys(("connect", "connect_async"), "connection"),
+    **dict.fromkeys(
+        (
+            "ArrayError",
+            "ClientError",
+            "EndpointError",
+            "NotReady",
+            "RequestRejected",
+            "RequestTimeout",
+            "StreamBroken",
+            "Unreachable",
+        ),
+        "errors",
+    ),
+    **dict.fromkeys(
+        (
+            "ChatEvent",
+            "Delta",
+            "Detection",
+            "Detections",
+            "Event",
+            "Finished",
+            "Heard",
+            "Seen",
+            "Segment",
+            "Transcript",
+        ),
+        "values",
+    ),
+}
 
 __all__ = [
     "ArrayError",
@@ -58,3 +98,9 @@ __all__ = [
     "connect",
     "connect_async",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'clients' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"clients.{_HOMES[name]}"), name)

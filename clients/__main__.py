@@ -13,21 +13,20 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clients import ClientError, connect
-from clients.assistant import ask_request
-from clients.client import DEFAULT_TIMEOUT_S, Client
-from clients.endpoint import DEFAULT_URL
-from clients.llm import MAX_TOKENS
+from clients.defaults import DEFAULT_URL, MAX_TOKENS, TIMEOUT_S
+from clients.errors import ClientError
 from clients.show import json_line, segment_lines, srt, write_detections, write_events
+
+if TYPE_CHECKING:
+    from clients.client import Client
 
 app = typer.Typer(no_args_is_help=True)
 
 STDIN = "-"
-NOT_SAMPLING = {"timeout_s", *inspect.signature(ask_request).parameters} - {"max_tokens"}
 Url = Annotated[str, typer.Option(envvar="TRITONKIT_URL", help="grpc://host:port or http://host:port")]
 Timeout = Annotated[float, typer.Option("--timeout", help="Longest wait in seconds for the next part of an answer")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, for machines")]
@@ -58,10 +57,15 @@ def reports_problems(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(130) from None
         except (ClientError, OSError) as error:
             raise _problem(error) from error
-        except ModuleNotFoundError as error:
-            raise _problem(f"{error}; install what the clients need with: pip install 'tritonkit[clients]'") from error
 
     return run
+
+
+def connect(url: str, *, timeout_s: float, shared_memory: bool = False) -> "Client":
+    """The client; loaded only now, so that help comes at once."""
+    from clients import connection
+
+    return connection.connect(url, timeout_s=timeout_s, shared_memory=shared_memory)
 
 
 @app.command()
@@ -74,13 +78,13 @@ def transcribe(
     task: Task = None,
     mode: Mode = None,
     url: Url = DEFAULT_URL,
-    timeout_s: Timeout = DEFAULT_TIMEOUT_S,
+    timeout_s: Timeout = TIMEOUT_S,
     shared_memory: Shared = False,
     as_json: Json = False,
 ) -> None:
     """Write down what is said in recordings."""
 
-    def write(client: Client, name: str) -> None:
+    def write(client: "Client", name: str) -> None:
         options: dict[str, Any] = {"task": task or "transcribe", "mode": mode or "exact"}
         transcript = client.transcribe(_source(name), language=language, **options)
         if as_json:
@@ -102,13 +106,13 @@ def detect(
     confidence: Confidence = None,
     iou: Iou = None,
     url: Url = DEFAULT_URL,
-    timeout_s: Timeout = DEFAULT_TIMEOUT_S,
+    timeout_s: Timeout = TIMEOUT_S,
     shared_memory: Shared = False,
     as_json: Json = False,
 ) -> None:
     """Find the objects in pictures."""
 
-    def write(client: Client, name: str) -> None:
+    def write(client: "Client", name: str) -> None:
         detections = client.detect(_source(name), confidence=confidence, iou=iou)
         if as_json:
             print(json_line(detections, file=name))
@@ -135,7 +139,7 @@ def ask(
     seed: Seed = None,
     param: Param = None,
     url: Url = DEFAULT_URL,
-    timeout_s: Timeout = DEFAULT_TIMEOUT_S,
+    timeout_s: Timeout = TIMEOUT_S,
     shared_memory: Shared = False,
     as_json: Json = False,
 ) -> None:
@@ -163,7 +167,7 @@ def chat(
     seed: Seed = None,
     param: Param = None,
     url: Url = DEFAULT_URL,
-    timeout_s: Timeout = DEFAULT_TIMEOUT_S,
+    timeout_s: Timeout = TIMEOUT_S,
     as_json: Json = False,
 ) -> None:
     """Talk to the language model itself; the answer is streamed."""
@@ -187,7 +191,7 @@ def _sigterm_as_exception() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _converse(client: Client, messages: list[dict[str, Any]], options: dict[str, Any], as_json: bool) -> None:
+def _converse(client: "Client", messages: list[dict[str, Any]], options: dict[str, Any], as_json: bool) -> None:
     """Messages from the terminal until its end; Ctrl-C while an answer comes stops that answer only."""
     for line in _lines("> "):
         turn = [*messages, {"role": "user", "content": line}]
@@ -211,7 +215,7 @@ def _lines(prompt: str) -> Iterator[str]:
                 yield line
 
 
-def _answer(client: Client, messages: list[dict[str, Any]], options: dict[str, Any], as_json: bool) -> str:
+def _answer(client: "Client", messages: list[dict[str, Any]], options: dict[str, Any], as_json: bool) -> str:
     with contextlib.closing(client.chat(messages, **options)) as events:
         return write_events(events, as_json=as_json)
 
@@ -243,12 +247,19 @@ def _sampling(max_tokens: int, temperature: float | None, seed: int | None, para
 def _named(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     try:
-        if not name or not equals or name in NOT_SAMPLING:
+        if not name or not equals or name in _not_sampling():
             raise ValueError("no name of a sampling parameter")
         return name, json.loads(value)
     except ValueError as error:
         hint = f"""--param {text}: {error}; name=JSON is expected, such as top_p=0.9 or 'stop=["\\n"]'"""
         raise typer.BadParameter(hint) from error
+
+
+def _not_sampling() -> set[str]:
+    """Names that the calls themselves have."""
+    from clients.assistant import ask_request
+
+    return {"timeout_s", "messages", *inspect.signature(ask_request).parameters} - {"max_tokens"}
 
 
 def _problem(error: Any) -> typer.Exit:

@@ -9,10 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from clients import assistant, detect, llm, transcribe
-from clients.audio import SAMPLE_RATE_HZ, Audio
-from clients.client import DEFAULT_TIMEOUT_S, Found, check_timeout, closed
+from clients.audio import Audio
+from clients.client import Found, check_timeout
+from clients.defaults import MAX_TOKENS, SAMPLE_RATE_HZ, TIMEOUT_S
 from clients.image import Image
-from clients.llm import MAX_TOKENS, Message
+from clients.llm import Message
 from clients.ready import wait_for_ready
 from clients.sharing import Sharing
 from clients.signature import Signature, check_answers_once, request_for
@@ -30,7 +31,7 @@ class AsyncClient:
     """
 
     def __init__(
-        self, transport: AsyncTransport, *, timeout_s: float = DEFAULT_TIMEOUT_S, sharing: Sharing | None = None
+        self, transport: AsyncTransport, *, timeout_s: float = TIMEOUT_S, sharing: Sharing | None = None
     ) -> None:
         self.timeout_s = check_timeout(timeout_s)
         self._transport = transport
@@ -127,9 +128,9 @@ class AsyncClient:
         if self._is_closed:
             return
         self._is_closed = True
-        if self._sharing:
-            await run_async(self._sharing.close(), self._transport)
         await self._transport.close()
+        if self._sharing:
+            await asyncio.to_thread(self._sharing.close)
 
     async def __aenter__(self) -> Self:
         return self
@@ -185,4 +186,4 @@ class AsyncClient:
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise closed(self._transport)
+            raise problems.closed(self._transport.endpoint)

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from clients.arrays import json_text, read_json, read_text, tensor, text
-from clients.audio import SAMPLE_RATE_HZ, Audio, load_samples
+from clients.audio import Audio, load_samples
+from clients.defaults import MAX_TOKENS, SAMPLE_RATE_HZ
 from clients.detect import as_detections, box_options
 from clients.errors import ArrayError
 from clients.image import Image, load_image
-from clients.llm import MAX_TOKENS, read_chat_events, sampling_options
+from clients.llm import read_chat_events, sampling_options
 from clients.tensors import Request, Response, Tensor
 from clients.transcribe import speech_options
 from clients.values import Event, Heard, Seen

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from clients.defaults import SAMPLE_RATE_HZ
 from clients.errors import ArrayError
 
-SAMPLE_RATE_HZ = 16_000
 BLOCK_FRAMES = 2**20
 MOST_CHANNELS = 32  # more columns than this are samples, in an array laid out the other way
 Audio = np.ndarray | str | Path | bytes

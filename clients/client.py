@@ -9,10 +9,11 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from clients import assistant, detect, llm, transcribe
-from clients.audio import SAMPLE_RATE_HZ, Audio
-from clients.errors import ClientError, EndpointError
+from clients.audio import Audio
+from clients.defaults import MAX_TOKENS, SAMPLE_RATE_HZ, TIMEOUT_S
+from clients.errors import EndpointError
 from clients.image import Image
-from clients.llm import MAX_TOKENS, Message
+from clients.llm import Message
 from clients.ready import wait_for_ready
 from clients.sharing import Sharing
 from clients.signature import Signature, check_answers_once, request_for
@@ -21,7 +22,6 @@ from clients.tensors import Request, Response
 from clients.transports import Transport, problems
 from clients.values import ChatEvent, Detections, Event, Finished, Transcript
 
-DEFAULT_TIMEOUT_S = 300.0
 Found = TypeVar("Found", bound=Event)
 
 
@@ -32,9 +32,7 @@ class Client:
         timeout_s: the longest wait for an answer, or for the next event of a streamed one. Each call may have its own.
     """
 
-    def __init__(
-        self, transport: Transport, *, timeout_s: float = DEFAULT_TIMEOUT_S, sharing: Sharing | None = None
-    ) -> None:
+    def __init__(self, transport: Transport, *, timeout_s: float = TIMEOUT_S, sharing: Sharing | None = None) -> None:
         self.timeout_s = check_timeout(timeout_s)
         self._transport = transport
         self._sharing = sharing
@@ -151,9 +149,9 @@ class Client:
         if self._is_closed:
             return
         self._is_closed = True
-        if self._sharing:
-            run(self._sharing.close(), self._transport)
         self._transport.close()
+        if self._sharing:
+            self._sharing.close()
 
     def __enter__(self) -> Self:
         return self
@@ -212,7 +210,7 @@ class Client:
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise closed(self._transport)
+            raise problems.closed(self._transport.endpoint)
 
 
 def check_timeout(timeout_s: float) -> float:
@@ -220,10 +218,3 @@ def check_timeout(timeout_s: float) -> float:
     if not isinstance(timeout_s, int | float) or not 0 < timeout_s < math.inf:
         raise EndpointError("timeout_s", f"{timeout_s!r}", "a positive number of seconds is needed")
     return timeout_s
-
-
-def closed(transport: Any) -> ClientError:
-    """The error for a call on a client that was closed."""
-    return EndpointError(
-        str(transport.endpoint), "the client was closed", "an open one is needed", "Call connect() again."
-    )

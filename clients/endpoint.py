@@ -4,9 +4,9 @@ import ipaddress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from clients.defaults import DEFAULT_URL
 from clients.errors import EndpointError
 
-DEFAULT_URL = "grpc://127.0.0.1:8001"
 PORTS = {"grpc": 8001, "http": 8000}
 
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from clients.arrays import given, json_text, read_number, read_text
+from clients.defaults import MAX_TOKENS
 from clients.tensors import Request, Response
 from clients.values import ChatEvent, Delta, Finished
 
 MODEL = "llm"
-MAX_TOKENS = 256  # said in every request: the engine's own default is 16, which cuts most answers short
 Message = Mapping[str, Any]
 
 

@@ -22,7 +22,7 @@ from clients.tensors import Tensor
 FOLDER = Path("/dev/shm")
 LEAST_BYTES = 512 * 1024  # below this, registering and unregistering cost more than they save (docs/clients.md)
 OLDEST_SERVER = (2, 50)  # the first that refuses to unregister a region in use, where older ones crash
-NAME = re.compile(r"tritonkit-(\d+)-(\d+)-(\d+)-[0-9a-f]+")
+NAME = re.compile(r"tritonkit-client-(\d+)-(\d+)-(\d+)-[0-9a-f]+")
 
 
 def check_shares_memory(endpoint: Endpoint) -> None:
@@ -56,7 +56,7 @@ def in_region(tensor: Tensor, name: str) -> Tensor:
 def new_name() -> str:
     """A name that no other region has, telling the process that made it."""
     pid = os.getpid()
-    return f"tritonkit-{_pid_namespace()}-{pid}-{_start_time(pid)}-{secrets.token_hex(6)}"
+    return f"tritonkit-client-{_pid_namespace()}-{pid}-{_start_time(pid)}-{secrets.token_hex(6)}"
 
 
 def write_region(name: str, tensor: Tensor) -> None:
@@ -83,7 +83,7 @@ def delete_region(name: str) -> None:
 
 def delete_stale_regions() -> None:
     """Deletes the objects of processes that are gone; another user's are left to that user."""
-    for path in FOLDER.glob("tritonkit-*"):
+    for path in FOLDER.glob("tritonkit-client-*"):
         if is_stale(path.name):
             with contextlib.suppress(FileNotFoundError, PermissionError):
                 path.unlink()

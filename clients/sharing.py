@@ -6,13 +6,13 @@ when the client closes. What a process leaves because it ends without closing is
 killed one leaves is found by the next client on the machine.
 """
 
-import contextlib
 import warnings
 import weakref
 from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
 
 from clients.endpoint import Endpoint
-from clients.errors import ClientError, RequestRejected, RequestTimeout
+from clients.errors import EndpointError, RequestRejected, RequestTimeout, Unreachable
 from clients.regions import (
     belongs_in_region,
     check_is_safe,
@@ -23,11 +23,11 @@ from clients.regions import (
     new_name,
     write_region,
 )
-from clients.steps import Pause, Steps
+from clients.steps import Pause, Steps, run
 from clients.tensors import Request, Tensor
 from clients.transports import Transport
 
-CALL_TIMEOUT_S = 10.0
+CALL_TIMEOUT_S = 5.0
 PAUSES_S = (0.002, 0.01, 0.02, 0.05, 0.1, 0.2)
 CLOSING_PAUSES_S = (*PAUSES_S, *[0.5] * 20)
 
@@ -37,18 +37,22 @@ class Sharing:
 
     Args:
         endpoint: the server.
-        connect: makes a transport for the last attempt, at the end of a process that never closed its client.
+        connect: makes a transport for the last attempts, when the client is closed or its process ends.
     """
 
     def __init__(self, endpoint: Endpoint, connect: Callable[[], Transport]) -> None:
         self._endpoint = endpoint
         self._registered: set[str] = set()  # all that the server may have mapped
         self._waiting: set[str] = set()  # those whose request has ended
+        self._connect = connect
         self._is_prepared = False
+        self._is_closed = False
         self._at_exit = weakref.finalize(self, release_at_exit, self._registered, connect)
 
     def place(self, request: Request, names: list[str]) -> Steps[Request]:
         """The request with its big inputs in regions; their names are added to `names` as they come to be."""
+        if not any(belongs_in_region(tensor) for tensor in request.tensors):
+            return request
         yield from self._prepare()
         tensors = []
         for tensor in request.tensors:
@@ -59,36 +63,47 @@ class Sharing:
 
     def release(self, names: Iterable[str], pauses_s: tuple[float, ...] = PAUSES_S) -> Steps[None]:
         """Unregisters regions whose request has ended; keeps in mind those that the server still reads."""
+        if not self._is_closed:  # otherwise close() has done it
+            yield from self._release(names, pauses_s)
+
+    def _release(self, names: Iterable[str], pauses_s: tuple[float, ...]) -> Steps[None]:
         left = set(names)
         self._waiting |= left
-        for pause_s in (*pauses_s, None):
-            for name in tuple(left):
-                if (yield from self._is_unregistered(name)):
-                    self._forget(name)
-                    left.discard(name)
-            if not left or pause_s is None:
-                return
-            yield Pause(pause_s)
+        with suppress(RequestTimeout, EndpointError):  # no answer, or the client was closed: not again and again
+            for pause_s in (0.0, *pauses_s):
+                yield Pause(pause_s)
+                for name in tuple(left):
+                    if (yield from self._is_unregistered(name)):
+                        self._forget(name)
+                        left.discard(name)
+                if not left:
+                    return
 
-    def close(self) -> Steps[None]:
-        """Unregisters everything that is left; warns of a region that the server doesn't let go."""
-        yield from self.release(tuple(self._registered), CLOSING_PAUSES_S)
+    def close(self) -> None:
+        """Unregisters everything that is left; warns of a region that the server doesn't let go.
+
+        To be called when the client's own transport is closed, so that no request is in flight any more.
+        """
+        self._is_closed = True
         self._at_exit.detach()
+        if not self._registered:
+            return
+        with closing(self._connect()) as transport:
+            run(self._release(tuple(self._registered), CLOSING_PAUSES_S), transport)
         if self._registered:
             regions = ", ".join(sorted(self._registered))
             message = f"{self._endpoint} still reads {regions}; the next client on this machine unregisters it"
-            warnings.warn(message, ResourceWarning, stacklevel=2)
+            warnings.warn(message, ResourceWarning, stacklevel=3)
 
     def _prepare(self) -> Steps[None]:
         if not self._is_prepared:
             check_is_safe(self._endpoint, (yield lambda transport: transport.server_version(CALL_TIMEOUT_S)))
             delete_stale_regions()
             known = yield lambda transport: transport.region_names(CALL_TIMEOUT_S)
-            for name in filter(is_stale, known):
-                yield from self._is_unregistered(name)
+            yield from self._release(filter(is_stale, known), ())
             self._is_prepared = True
         elif self._waiting:
-            yield from self.release(tuple(self._waiting), ())
+            yield from self._release(tuple(self._waiting), ())
 
     def _share(self, tensor: Tensor, names: list[str]) -> Steps[Tensor]:
         name, size = new_name(), tensor.byte_size
@@ -108,10 +123,10 @@ class Sharing:
     def _is_unregistered(self, name: str) -> Steps[bool]:
         try:
             yield lambda transport: transport.unregister_region(name, CALL_TIMEOUT_S)
-        except (RequestRejected, RequestTimeout):
-            return False
-        except ClientError:
+        except Unreachable:
             return True  # the server is gone, and its mappings with it
+        except RequestRejected:
+            return False  # still read
         return True
 
     def _forget(self, name: str) -> None:
@@ -123,10 +138,7 @@ def release_at_exit(registered: set[str], connect: Callable[[], Transport]) -> N
     """Unregisters what a process leaves that ends in the middle of a request."""
     if not registered:
         return
-    transport = connect()
-    try:
+    with closing(connect()) as transport, suppress(RequestTimeout):
         for name in tuple(registered):
-            with contextlib.suppress(ClientError):  # still read: the next client on this machine unregisters it
+            with suppress(RequestRejected, Unreachable):  # still read: the next client on this machine unregisters it
                 transport.unregister_region(name, CALL_TIMEOUT_S)
-    finally:
-        transport.close()

@@ -62,11 +62,11 @@ def request_for(signature: Signature, values: Mapping[str, Any]) -> Request:
     Raises:
         ArrayError: an unknown or missing name, another datatype, or a shape that can't fit.
     """
+    tensors = tuple(_fitting(signature, tensor(name, value)) for name, value in values.items())
     missing = [name for name, one in signature.inputs.items() if not one.is_optional and name not in values]
     if missing:
         raise ArrayError(signature.model, f"no {' and no '.join(missing)}", "every input that isn't optional is needed")
-    tensors = (_fitting(signature, tensor(name, value)) for name, value in values.items())
-    return Request(model=signature.model, tensors=tuple(tensors))
+    return Request(model=signature.model, tensors=tensors)
 
 
 def check_answers_once(signature: Signature) -> None:

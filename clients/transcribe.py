@@ -3,7 +3,8 @@
 from typing import Any, Literal
 
 from clients.arrays import need, read_json, read_text, tensor, text
-from clients.audio import SAMPLE_RATE_HZ, Audio, load_samples
+from clients.audio import Audio, load_samples
+from clients.defaults import SAMPLE_RATE_HZ
 from clients.tensors import Request, Response, Tensor
 from clients.values import Segment, Transcript
 

@@ -41,15 +41,16 @@ class GrpcTransport:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
+        self._is_closed = False
         self._channel = grpc.insecure_channel(endpoint.address, options=CHANNEL_OPTIONS)
         self._stub = service_pb2_grpc.GRPCInferenceServiceStub(self._channel)
 
     def infer(self, request: Request, timeout_s: float) -> Response:
         message = infer_message(request)
-        return response_of(self._call_model(self._stub.ModelInfer, message, request.model, timeout_s))
+        return response_of(self._call_model(self._service.ModelInfer, message, request.model, timeout_s))
 
     def stream(self, request: Request, timeout_s: float) -> Generator[Response, None, None]:
-        call = self._stub.ModelStreamInfer(iter([stream_message(request)]))
+        call = self._service.ModelStreamInfer(iter([stream_message(request)]))
         watch = Watch(call, timeout_s)
         has_begun = False
         try:
@@ -66,11 +67,11 @@ class GrpcTransport:
 
     def signature(self, model: str, timeout_s: float) -> Signature:
         message = pb.ModelConfigRequest(name=model)
-        return signature_of(self._call_model(self._stub.ModelConfig, message, model, timeout_s).config)
+        return signature_of(self._call_model(self._service.ModelConfig, message, model, timeout_s).config)
 
     def is_ready(self, model: str, timeout_s: float) -> bool:
         try:
-            return self._stub.ModelReady(pb.ModelReadyRequest(name=model), timeout=timeout_s).ready
+            return self._service.ModelReady(pb.ModelReadyRequest(name=model), timeout=timeout_s).ready
         except grpc.RpcError as error:
             problem = readiness_problem(error, self.endpoint)
             if problem:
@@ -79,21 +80,28 @@ class GrpcTransport:
 
     def register_region(self, name: str, key: str, byte_size: int, timeout_s: float) -> None:
         message = pb.SystemSharedMemoryRegisterRequest(name=name, key=key, byte_size=byte_size)
-        self._call_service(self._stub.SystemSharedMemoryRegister, message, timeout_s)
+        self._call_service(self._service.SystemSharedMemoryRegister, message, timeout_s)
 
     def unregister_region(self, name: str, timeout_s: float) -> None:
         message = pb.SystemSharedMemoryUnregisterRequest(name=name)
-        self._call_service(self._stub.SystemSharedMemoryUnregister, message, timeout_s)
+        self._call_service(self._service.SystemSharedMemoryUnregister, message, timeout_s)
 
     def region_names(self, timeout_s: float) -> tuple[str, ...]:
         message = pb.SystemSharedMemoryStatusRequest()
-        return tuple(self._call_service(self._stub.SystemSharedMemoryStatus, message, timeout_s).regions)
+        return tuple(self._call_service(self._service.SystemSharedMemoryStatus, message, timeout_s).regions)
 
     def server_version(self, timeout_s: float) -> str:
-        return self._call_service(self._stub.ServerMetadata, pb.ServerMetadataRequest(), timeout_s).version
+        return self._call_service(self._service.ServerMetadata, pb.ServerMetadataRequest(), timeout_s).version
 
     def close(self) -> None:
+        self._is_closed = True
         self._channel.close()
+
+    @property
+    def _service(self) -> Any:
+        if self._is_closed:
+            raise problems.closed(self.endpoint)
+        return self._stub
 
     def _call_model(self, method: Any, message: Any, model: str, timeout_s: float) -> Any:
         try:

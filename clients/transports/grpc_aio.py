@@ -31,15 +31,16 @@ class AsyncGrpcTransport:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
+        self._is_closed = False
         self._channel = grpc.aio.insecure_channel(endpoint.address, options=CHANNEL_OPTIONS)
         self._stub = service_pb2_grpc.GRPCInferenceServiceStub(self._channel)
 
     async def infer(self, request: Request, timeout_s: float) -> Response:
         message = infer_message(request)
-        return response_of(await self._call_model(self._stub.ModelInfer, message, request.model, timeout_s))
+        return response_of(await self._call_model(self._service.ModelInfer, message, request.model, timeout_s))
 
     async def stream(self, request: Request, timeout_s: float) -> AsyncGenerator[Response, None]:
-        call = self._stub.ModelStreamInfer(iter([stream_message(request)]))
+        call = self._service.ModelStreamInfer(iter([stream_message(request)]))
         has_begun = False
         try:
             while True:
@@ -54,11 +55,11 @@ class AsyncGrpcTransport:
 
     async def signature(self, model: str, timeout_s: float) -> Signature:
         message = pb.ModelConfigRequest(name=model)
-        return signature_of((await self._call_model(self._stub.ModelConfig, message, model, timeout_s)).config)
+        return signature_of((await self._call_model(self._service.ModelConfig, message, model, timeout_s)).config)
 
     async def is_ready(self, model: str, timeout_s: float) -> bool:
         try:
-            return (await self._stub.ModelReady(pb.ModelReadyRequest(name=model), timeout=timeout_s)).ready
+            return (await self._service.ModelReady(pb.ModelReadyRequest(name=model), timeout=timeout_s)).ready
         except grpc.RpcError as error:
             problem = readiness_problem(error, self.endpoint)
             if problem:
@@ -67,21 +68,28 @@ class AsyncGrpcTransport:
 
     async def register_region(self, name: str, key: str, byte_size: int, timeout_s: float) -> None:
         message = pb.SystemSharedMemoryRegisterRequest(name=name, key=key, byte_size=byte_size)
-        await self._call_service(self._stub.SystemSharedMemoryRegister, message, timeout_s)
+        await self._call_service(self._service.SystemSharedMemoryRegister, message, timeout_s)
 
     async def unregister_region(self, name: str, timeout_s: float) -> None:
         message = pb.SystemSharedMemoryUnregisterRequest(name=name)
-        await self._call_service(self._stub.SystemSharedMemoryUnregister, message, timeout_s)
+        await self._call_service(self._service.SystemSharedMemoryUnregister, message, timeout_s)
 
     async def region_names(self, timeout_s: float) -> tuple[str, ...]:
         message = pb.SystemSharedMemoryStatusRequest()
-        return tuple((await self._call_service(self._stub.SystemSharedMemoryStatus, message, timeout_s)).regions)
+        return tuple((await self._call_service(self._service.SystemSharedMemoryStatus, message, timeout_s)).regions)
 
     async def server_version(self, timeout_s: float) -> str:
-        return (await self._call_service(self._stub.ServerMetadata, pb.ServerMetadataRequest(), timeout_s)).version
+        return (await self._call_service(self._service.ServerMetadata, pb.ServerMetadataRequest(), timeout_s)).version
 
     async def close(self) -> None:
+        self._is_closed = True
         await self._channel.close()
+
+    @property
+    def _service(self) -> Any:
+        if self._is_closed:
+            raise problems.closed(self.endpoint)
+        return self._stub
 
     async def _call_model(self, method: Any, message: Any, model: str, timeout_s: float) -> Any:
         try:

@@ -1,7 +1,15 @@
 """The words for what can go wrong between here and a server; one function each, used by every transport."""
 
 from clients.endpoint import Endpoint
-from clients.errors import ClientError, NotReady, RequestRejected, RequestTimeout, StreamBroken, Unreachable
+from clients.errors import (
+    ClientError,
+    EndpointError,
+    NotReady,
+    RequestRejected,
+    RequestTimeout,
+    StreamBroken,
+    Unreachable,
+)
 from clients.steps import Steps
 
 PROBE_TIMEOUT_S = 2.0  # for the question "are you there?" that follows a failed call
@@ -33,6 +41,10 @@ def rejected(model: str, words: str) -> RequestRejected:
 def broken(model: str, endpoint: Endpoint, words: str) -> StreamBroken:
     advice = "What came so far is good; ask again for the rest."
     return StreamBroken(f"{model} on {endpoint}", words, "the answer had not ended", advice)
+
+
+def closed(endpoint: Endpoint) -> EndpointError:
+    return EndpointError(str(endpoint), "the client was closed", "an open one is needed", "Call connect() again.")
 
 
 def refusal(model: str, endpoint: Endpoint, words: str) -> Steps[ClientError]:

@@ -5,19 +5,19 @@ test can choose what a real model would do only by chance: to be slow, to fail i
 went away.
 """
 
+import json
 import os
 import shutil
-import socket
-import subprocess
-import sys
-import sysconfig
+import signal
 import time
-import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Self
 
 import pytest
+
+from embedded import EmbeddedServer
 
 STAND_INS = Path(__file__).parent / "stand_ins"
 TEXT = "TYPE_STRING"
@@ -70,91 +70,72 @@ def write_repository(folder: Path) -> Path:
     return folder
 
 
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+class StandIns:
+    """One embedded server over the stand-ins. http, grpc: its addresses with their scheme."""
 
+    def __init__(self, folder: Path, load: tuple[str, ...]) -> None:
+        self._server = EmbeddedServer(
+            write_repository(folder / "repository"),
+            load=load,
+            log_file=folder / "server.log",
+            stop_timeout_s=1,
+            cpu_threads=1,
+        )
 
-class StandInServer:
-    """One tritonserver process over the stand-ins; http, grpc: addresses with their scheme."""
+    def __enter__(self) -> Self:
+        self._server.__enter__()
+        self.http, self.grpc = f"http://{self._server.http}", f"grpc://{self._server.grpc}"
+        return self
 
-    def __init__(self, folder: Path, load: tuple[str, ...] = tuple(MODELS)) -> None:
-        import pytriton
-
-        binaries = Path(next(iter(pytriton.__path__))) / "tritonserver"
-        self.log = folder / "server.log"
-        backend = folder / "backends" / "python"
-        minor = f"{sys.version_info.major}.{sys.version_info.minor}"
-        for part in (binaries / "backends" / "python", binaries / "python_backend_stubs" / minor):
-            shutil.copytree(part, backend, dirs_exist_ok=True)
-        http, grpc = free_ports(2)
-        self.http, self.grpc = f"http://127.0.0.1:{http}", f"grpc://127.0.0.1:{grpc}"
-        arguments = {
-            "model-repository": write_repository(folder / "repository"),
-            "backend-directory": backend.parent,
-            "http-port": http,
-            "grpc-port": grpc,
-            "allow-metrics": "false",
-            "http-address": "127.0.0.1",
-            "grpc-address": "127.0.0.1",
-            "exit-timeout-secs": 1,
-            "model-control-mode": "explicit",
-        }
-        libraries = [sysconfig.get_config_var("LIBDIR"), str(binaries.parents[1] / "nvidia_pytriton.libs")]
-        environment = dict(os.environ, LD_LIBRARY_PATH=":".join(libraries))
-        environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
-        command = [str(binaries / "bin" / "tritonserver"), *(f"--{key}={value}" for key, value in arguments.items())]
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [*command, *(f"--load-model={name}" for name in load)], env=environment, stdout=log, stderr=log
-            )
-
-    def wait_until_ready(self, limit_s: float = 60) -> None:
-        end = time.monotonic() + limit_s
-        while time.monotonic() < end:
-            assert self.process.poll() is None, self.log.read_text()
-            try:
-                with urllib.request.urlopen(f"{self.http}/v2/health/ready", timeout=1):
-                    return
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.1)
-        raise AssertionError(f"not ready after {limit_s} s\n{self.log.read_text()}")
+    def __exit__(self, *_: object) -> None:
+        self._server.stop()
 
     def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(10)
+        self._server.stop(timeout_s=0)
 
-    def stop(self) -> None:
-        self.process.terminate()
-        try:
-            self.process.wait(15)
-        except subprocess.TimeoutExpired:
-            self.kill()
+    def freeze(self) -> None:
+        """Stops the process in its tracks: connections stay, nothing answers."""
+        os.kill(self._server._server_pid(), signal.SIGSTOP)
+
+    def region_names(self) -> list[str]:
+        with urllib.request.urlopen(f"{self.http}/v2/systemsharedmemory/status", timeout=5) as answer:
+            return [region["name"] for region in json.load(answer)]
 
 
 @pytest.fixture(scope="session")
-def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandInServer]:
+def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIns]:
     """One server for all tests that leave it alive."""
-    server = StandInServer(tmp_path_factory.mktemp("stand_in"))
-    try:
-        server.wait_until_ready()
+    with StandIns(tmp_path_factory.mktemp("stand_ins"), tuple(MODELS)) as server:
         yield server
-    finally:
-        server.stop()
 
 
 @pytest.fixture
-def mortal(tmp_path: Path) -> Iterator[StandInServer]:
-    """A server of its own for a test that kills it; only the streaming model is loaded, for a quick start."""
-    server = StandInServer(tmp_path, load=("llm",))
-    try:
-        server.wait_until_ready()
+def mortal(tmp_path: Path) -> Iterator[StandIns]:
+    """A server of its own for a test that kills it; two models only, for a quick start."""
+    with StandIns(tmp_path, ("llm", "assistant_audio")) as server:
         yield server
-    finally:
-        server.stop()
+
+
+def shared_memory_objects() -> list[str]:
+    return [path.name for path in Path("/dev/shm").glob("tritonkit-client-*")]
+
+
+@pytest.fixture
+def nothing_is_left(stand_ins: StandIns) -> Iterator[None]:
+    """Fails a test that leaves a region of a client on this machine or in the server."""
+    yield
+    wait_until(lambda: not stand_ins.region_names(), "the server still maps regions")
+    assert shared_memory_objects() == []
+
+
+def wait_until(is_so: Callable[[], object], otherwise: str, limit_s: float = 10) -> None:
+    end = time.monotonic() + limit_s
+    while not is_so():
+        assert time.monotonic() < end, otherwise
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def wait() -> Callable[..., None]:
+    """Waits for a condition: wait(is_so, otherwise)."""
+    return wait_until

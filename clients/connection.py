@@ -1,15 +1,16 @@
 """From an address to a client. Nothing is contacted; a protocol's library is imported only for its scheme."""
 
 from clients.aio import AsyncClient
-from clients.client import DEFAULT_TIMEOUT_S, Client
-from clients.endpoint import DEFAULT_URL, Endpoint, endpoint
+from clients.client import Client
+from clients.defaults import DEFAULT_URL, TIMEOUT_S
+from clients.endpoint import Endpoint, endpoint
 from clients.errors import EndpointError
 from clients.regions import check_shares_memory
 from clients.sharing import Sharing
 from clients.transports import Transport
 
 
-def connect(url: str = DEFAULT_URL, *, timeout_s: float = DEFAULT_TIMEOUT_S, shared_memory: bool = False) -> Client:
+def connect(url: str = DEFAULT_URL, *, timeout_s: float = TIMEOUT_S, shared_memory: bool = False) -> Client:
     """A client for the server at grpc://host:port or http://host:port; a context manager.
 
     Args:
@@ -23,9 +24,7 @@ def connect(url: str = DEFAULT_URL, *, timeout_s: float = DEFAULT_TIMEOUT_S, sha
     return Client(transport_for(where), timeout_s=timeout_s, sharing=_sharing(where) if shared_memory else None)
 
 
-def connect_async(
-    url: str = DEFAULT_URL, *, timeout_s: float = DEFAULT_TIMEOUT_S, shared_memory: bool = False
-) -> AsyncClient:
+def connect_async(url: str = DEFAULT_URL, *, timeout_s: float = TIMEOUT_S, shared_memory: bool = False) -> AsyncClient:
     """The same for asyncio, over gRPC; call it inside the event loop.
 
     Raises:
