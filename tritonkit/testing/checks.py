@@ -12,6 +12,12 @@ from tritonkit.testing.values import InferenceResponse, Tensor, datatype_of
 
 Config = dict[str, Any]
 
+BATCH_NOTE = (
+    "NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be prepended to each input "
+    "shape. If you want to specify the full shape including the batch dim in your input dims config, try setting "
+    "max_batch_size to zero. See the model configuration docs for more info on max_batch_size."
+)
+
 
 def check_request(config: Config, tensors: Mapping[str, np.ndarray], requested: Collection[str]) -> None:
     """Return if the server would hand this request to the model.
@@ -68,7 +74,7 @@ def check_input(config: Config, entry: Config, array: np.ndarray) -> None:
     if not fits(array.shape, shape):
         raise RequestRefused(
             f"[request id: <id_unknown>] unexpected shape for input '{entry['name']}' for model '{config['name']}'. "
-            f"Expected {text(shape)}, got {text(array.shape)}. "
+            f"Expected {text(shape)}, got {text(array.shape)}. {BATCH_NOTE if config['max_batch_size'] else ''}"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from google.protobuf import text_format
+from google.protobuf import json_format, text_format
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from tritonclient.grpc import model_config_pb2
@@ -30,6 +30,18 @@ def read_config(folder: Path) -> dict[str, Any]:
     if config.backend != "python":
         raise LoadError(f"{path}: backend is '{config.backend}'; the stand-in runs models of backend 'python'")
     return as_dict(config)
+
+
+def normalized(config: dict[str, Any]) -> dict[str, Any]:
+    """A configuration after `auto_complete_config`, its new entries complete too.
+
+    Raises:
+        LoadError: it is no configuration any more.
+    """
+    try:
+        return as_dict(json_format.ParseDict(config, model_config_pb2.ModelConfig()))
+    except json_format.ParseError as error:
+        raise LoadError(f"auto_complete_config made a configuration that is not valid: {error}") from error
 
 
 def fill_in(config: Any, name: str) -> None:

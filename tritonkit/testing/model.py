@@ -16,7 +16,7 @@ import numpy as np
 
 from tritonkit.testing.auto_complete import ModelConfig
 from tritonkit.testing.checks import check_request, check_response
-from tritonkit.testing.config import read_config
+from tritonkit.testing.config import normalized, read_config
 from tritonkit.testing.errors import LoadError, ModelError, RequestRefused, RuleBroken
 from tritonkit.testing.importing import ModelModules
 from tritonkit.testing.module import backend_module
@@ -139,12 +139,10 @@ class Model:
             completed = self._loading(lambda: complete(ModelConfig(json.dumps(self.config))))
             if not isinstance(completed, ModelConfig):
                 raise LoadError(f"{self.name}: auto_complete_config must return the object that it was given")
-            self.config = completed.as_dict()
+            self.config = normalized(completed.as_dict())
         for kind in ("input", "output"):
             if not self.config[kind]:
                 raise LoadError(f"{self.name}: the configuration has no {kind}")
-            for entry in self.config[kind]:
-                entry.setdefault("optional", False)
 
     def _loading(self, step: Callable[[], Any]) -> Any:
         try:

@@ -102,7 +102,9 @@ class TritonPythonModel:
 
     def sender(self, requests):
         for request in requests:
-            request.get_response_sender().send(self.answer(request), flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+            request.get_response_sender().send(
+                self.answer(request), flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
+            )
 
     def sender_from_thread(self, requests):
         for request in requests:
@@ -119,7 +121,9 @@ class TritonPythonModel:
 
     def sender_and_return(self, requests):
         for request in requests:
-            request.get_response_sender().send(self.answer(request), flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+            request.get_response_sender().send(
+                self.answer(request), flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
+            )
         return self.right(requests)
 
     def sender_twice(self, requests):

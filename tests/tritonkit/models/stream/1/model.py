@@ -76,7 +76,8 @@ class TritonPythonModel:
         sender.send(flags=FINAL)
 
     def unknown_output(self, request, sender):
-        sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("Z", np.array([0], np.int32))]), flags=FINAL)
+        sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("Z", np.array([0], np.int32))]))
+        sender.send(flags=FINAL)
 
     def wrong_type(self, request, sender):
         sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("N", np.array([0], np.int64))]), flags=FINAL)
