@@ -7,44 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from builder.examine import Issue, examine
-from builder.fields import containers
+from builder.folder.versions import loaded_versions
+from builder.releases import EMBEDDED, Target, target, version_numbers
 
-EMBEDDED = "24.10"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """The server a repository is for.
-
-    Attributes:
-        container: tag of the release, `24.10`.
-        triton: its version as numbers, (2, 51, 0).
-    """
-
-    container: str
-    triton: tuple[int, ...]
-
-    def has(self, since: tuple[str, str] | None) -> bool:
-        """Whether what came with `since` (container, version) exists in this release."""
-        return since is None or self.triton >= version_numbers(since[1])
-
-
-def version_numbers(version: str) -> tuple[int, ...]:
-    """(2, 51, 0) of `2.51.0`."""
-    return tuple(int(part) for part in version.split("."))
-
-
-def target(name: str) -> Target:
-    """The target of a container tag, or of `embedded`.
-
-    Raises:
-        KeyError: no release of that name is known.
-    """
-    container = EMBEDDED if name == "embedded" else name.split("-")[0]
-    return Target(container=container, triton=version_numbers(containers()[container]))
+if TYPE_CHECKING:
+    from builder.folder.values import ModelFolder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +31,7 @@ class Entry:
         file, lines: where the config was read from, and the line of each path in it; empty for a pipeline.
         pass_through: outputs that exist only when the input of the same name is given.
         inferred: its tensors' types and dims were taken from its steps; where one is missing, another rule says why.
+        folder: what lies in its folder; None for a pipeline.
     """
 
     name: str
@@ -71,6 +43,7 @@ class Entry:
     lines: Mapping[tuple[str | int, ...], int] = field(default_factory=dict)
     pass_through: tuple[str, ...] = ()
     inferred: bool = False
+    folder: ModelFolder | None = None
 
     @property
     def is_ensemble(self) -> bool:
@@ -87,9 +60,30 @@ class Entry:
         """Whether its config says that it is decoupled (for an ensemble only the graph can tell)."""
         return bool(self.config.get("model_transaction_policy", {}).get("decoupled", False))
 
+    def loaded_versions(self) -> tuple[int, ...]:
+        """The versions that its policy admits, of those there are."""
+        return loaded_versions(self.config.get("version_policy"), self.versions or ())
+
+    def may_gain(self, side: str) -> bool:
+        """Whether the server may add tensors of this side when it loads the model, which no file tells beforehand."""
+        if self.is_ensemble:
+            return False
+        if self.folder is None:
+            return not self.config.get(side)
+        backend = self.config.get("backend") or self.config.get("platform", "")
+        if backend == "python":
+            sources = self.folder.python.values()
+            return not sources or any(one.completes_config for one in sources)
+        if backend in ("onnxruntime", "onnxruntime_onnx", "tensorrt", "tensorrt_plan", "openvino", "pytorch"):
+            return not self.config.get(side)
+        return True
+
     def tensors(self, side: str) -> dict[str, Mapping[str, Any]]:
-        """Its tensors by name, `side` being "input" or "output"."""
-        return {declared.get("name", ""): declared for declared in self.config.get(side, ())}
+        """Its tensors by name, `side` being "input" or "output"; of two with one name the first, as on the server."""
+        result: dict[str, Mapping[str, Any]] = {}
+        for declared in self.config.get(side, ()):
+            result.setdefault(declared.get("name", ""), declared)
+        return result
 
     def ensemble_steps(self) -> tuple[Mapping[str, Any], ...]:
         """The steps of an ensemble in the order of its config."""
@@ -118,7 +112,7 @@ def entry(name: str, config: Any, **more: Any) -> Entry:
     return Entry(name=name, config=clean, issues=issues, **more)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Catalog:
     """Everything a rule may look at.
 
@@ -131,3 +125,15 @@ class Catalog:
     entries: Mapping[str, Entry]
     target: Target
     profile: str = "cpu"
+
+    @cached_property
+    def users(self) -> Mapping[str, tuple[str, ...]]:
+        """For each model, the ensembles that have it as a step."""
+        found: dict[str, dict[str, None]] = {}
+        for entry in self.entries.values():
+            for step in entry.ensemble_steps():
+                found.setdefault(step.get("model_name", ""), {})[entry.name] = None
+        return {model: tuple(names) for model, names in found.items()}
+
+
+__all__ = ["EMBEDDED", "Catalog", "Entry", "Target", "entry", "target", "version_numbers"]

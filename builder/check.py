@@ -6,15 +6,18 @@ In: pipelines, or the catalog of any repository. Out: findings; for pipelines al
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from builder.catalog import Catalog
+from builder.catalog import Catalog, Entry
 from builder.errors import CheckError
-from builder.findings import Finding, finding
+from builder.findings import Finding, Path, Rule, finding
 from builder.model import PROFILES
 from builder.pipeline import Pipeline
 from builder.plan import Plan, make_plan
-from builder.rules import ENSEMBLE_RULES, MODEL_RULES, PIPELINE_RULES
+from builder.rules import ENSEMBLE_RULES, MODEL_RULES, PIPELINE_RULES, STEP_THAT_DOES_NOT_LOAD, TEXT_RULES
+from builder.rules.dependencies import unloadable_steps
 from builder.rules.pipelines import Declared
+from builder.rules.text import is_readable
 
 
 def checked_plan(pipelines: Sequence[Pipeline], release: str = "embedded") -> Plan:
@@ -47,12 +50,38 @@ def check_pipelines(pipelines: Sequence[Pipeline], release: str = "embedded") ->
 
 def check_catalog(catalog: Catalog) -> tuple[Finding, ...]:
     """Everything the rules find in a repository: ensembles first, then the other models, each in order of steps."""
-    findings: list[Finding] = []
-    for entry in sorted(catalog.entries.values(), key=lambda one: not one.is_ensemble):
-        rules = (*ENSEMBLE_RULES, *MODEL_RULES) if entry.is_ensemble else MODEL_RULES
-        found = [finding(rule, entry.name, problem, entry) for rule in rules for problem in rule(entry, catalog)]
-        findings += sorted(found, key=lambda one: (one.step is None, one.step or 0))
-    return tuple(findings)
+    found = {
+        entry.name: _entry_findings(entry, catalog)
+        for entry in sorted(catalog.entries.values(), key=lambda one: not one.is_ensemble)
+    }
+    for ensemble, problem in unloadable_steps(catalog, {name for name, all_of in found.items() if _is_refused(all_of)}):
+        found[ensemble.name].append(finding(STEP_THAT_DOES_NOT_LOAD, ensemble.name, problem, ensemble))
+    return tuple(
+        one for name in found for one in sorted(found[name], key=lambda one: (one.step is None, one.step or 0))
+    )
+
+
+def _entry_findings(entry: Entry, catalog: Catalog) -> list[Finding]:
+    """What the rules find in one model. A text that does not parse is told alone: the rest of it is not there yet."""
+    rules: tuple[Rule[Any], ...] = (*ENSEMBLE_RULES, *MODEL_RULES) if entry.is_ensemble else MODEL_RULES
+    if not is_readable(entry):
+        rules = TEXT_RULES
+    found = [finding(rule, entry.name, problem, entry) for rule in rules for problem in rule(entry, catalog)]
+    taken_out = [issue.path for issue in entry.issues if issue.kind in ("type", "enum", "oneof")]
+    broken = {*taken_out, *(path[:-1] for path in taken_out if path and isinstance(path[-1], int))}
+    if broken:  # what was taken out of the config is not missing from the file
+        codes = {rule.code for rule in TEXT_RULES}
+        found = [one for one in found if one.code in codes or not _is_about(one.path, broken)]
+    return found
+
+
+def _is_about(path: Path, broken: Iterable[Path]) -> bool:
+    """Whether a place of the config is, or holds, one of those whose value was taken out."""
+    return any(path == one or (len(path) > 1 and one[: len(path)] == path) for one in broken)
+
+
+def _is_refused(findings: Iterable[Finding]) -> bool:
+    return any(one.refused for one in findings)
 
 
 def _each_once(findings: Iterable[Finding], families: dict[str, str]) -> tuple[Finding, ...]:

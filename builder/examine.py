@@ -27,14 +27,15 @@ class Issue:
     """One thing in a config that the message cannot hold (or, for "newer", that an older server cannot).
 
     Attributes:
-        kind: "unknown" field, wrong "type", unknown "enum" value, "oneof" given twice, "newer" than some server.
+        kind: "unknown" field, wrong "type", unknown "enum" value, "number" of no value, "oneof" given twice, "newer"
+            than some server.
         message: the message that was being read.
         info: the field, where it is known.
         word: the name or value meant, as text.
         since: for "newer", (container, version) that brought it.
     """
 
-    kind: Literal["unknown", "type", "enum", "oneof", "newer"]
+    kind: Literal["unknown", "type", "enum", "number", "oneof", "newer"]
     path: Path
     message: str
     word: str
@@ -111,13 +112,17 @@ def _one(value: Any, info: FieldInfo, path: Path, issues: list[Issue]) -> Any:
     return None
 
 
-def _enum(value: Any, info: FieldInfo, path: Path, issues: list[Issue]) -> str | None:
+def _enum(value: Any, info: FieldInfo, path: Path, issues: list[Issue]) -> str | int | None:
     known = enums()[info.type]
     if isinstance(value, str) and value in known:
         if known[value] is not None:
             issues.append(
                 Issue(kind="newer", path=path, message=info.message, word=value, info=info, since=known[value])
             )
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        # Protobuf's enums are open: a number without a name is kept, by the server too.
+        issues.append(Issue(kind="number", path=path, message=info.message, word=str(value), info=info))
         return value
     issues.append(Issue(kind="enum", path=path, message=info.message, word=_shown(value), info=info))
     return None

@@ -27,6 +27,7 @@ class Problem:
         tensor: the tensor meant, and `side` says what it is: "input", "output", "tensor" (of the ensemble).
         path: where in the config, as keys and indexes: ("input", 2, "dims"). Lines are looked up by it.
         why: one line, where the rule's own reason is too general.
+        file, line: where it stands, for what is no place of the config.
     """
 
     found: str
@@ -37,11 +38,16 @@ class Problem:
     side: str = "tensor"
     path: Path = ()
     why: str | None = None
+    file: str | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A problem with its code, severity and place; `str()` is the line that a person reads."""
+    """A problem with its code, severity and place; `str()` is the line that a person reads.
+
+    `refused` says that a server does not load the model because of it (or does not start at all).
+    """
 
     code: str
     severity: Severity
@@ -57,6 +63,7 @@ class Finding:
     path: Path = ()
     file: str | None = None
     line: int | None = None
+    refused: bool = False
 
     @property
     def where(self) -> str:
@@ -122,8 +129,9 @@ def finding(rule: Rule[Any], model: str, problem: Problem, entry: Entry | None =
         tensor=problem.tensor,
         side=problem.side,
         path=problem.path,
-        file=None if entry is None else entry.file,
-        line=None if entry is None else entry.line(problem.path),
+        file=problem.file or (None if entry is None else entry.file),
+        line=problem.line if problem.file or problem.line or entry is None else entry.line(problem.path),
+        refused=rule.server == "refuses",
     )
 
 

@@ -43,7 +43,9 @@ class Graph:
     def feeding(self, step: int) -> tuple[int, ...]:
         """The steps whose tensors step `step` reads, in order."""
         names = self.steps[step].get("input_map", {}).values()
-        return tuple(sorted({end.step for name in names for end in self.tensors[name].makers}))
+        made = (self.tensors[name] for name in names)
+        # A tensor that the caller sends is there from the beginning, even if a step writes over it.
+        return tuple(sorted({end.step for tensor in made if not tensor.is_input for end in tensor.makers}))
 
 
 def make_graph(ensemble: Entry) -> Graph:
@@ -102,7 +104,7 @@ def cycle(graph: Graph) -> tuple[str, ...] | None:
     around = [*reversed(seen[seen.index(step) :])]
     path: list[str] = []
     for index, following in zip(around, [*around[1:], around[0]], strict=True):
-        made = set(graph.steps[index].get("output_map", {}).values())
+        made = {name for name in graph.steps[index].get("output_map", {}).values() if not graph.tensors[name].is_input}
         read = graph.steps[following].get("input_map", {}).values()
         path += [graph.steps[index].get("model_name", ""), next(name for name in read if name in made)]
     return (path[-1], *path)

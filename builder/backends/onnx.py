@@ -82,7 +82,7 @@ def onnx_model(
             "max_batch_size": max_batch_size,
             **({} if sequences else batching),
             "instance_group": [{"kind": "KIND_CPU", "count": 1}],
-            **warmup(config.get("input", ()), max_batch_size),
+            **warmup(config.get("input", ())),
             **config,
         },
         profiles={**(profiles or {}), "gpu": gpu},
@@ -90,10 +90,11 @@ def onnx_model(
     )
 
 
-def warmup(tensors: Sequence[Any], max_batch_size: int) -> dict[str, Any]:
+def warmup(tensors: Sequence[Any]) -> dict[str, Any]:
     """A `model_warmup` of one request with zeros, so that the first caller does not wait for allocations.
 
-    Nothing where a size varies: no one can say which size would be the right one.
+    Nothing where a size varies: no one can say which size would be the right one. `batch_size` is 1 also for a model
+    that does not batch: a sample with 0 is skipped.
     """
     known = [tensor for tensor in tensors if isinstance(tensor, Mapping) and not tensor.get("optional")]
     if not known or any(-1 in tensor.get("dims", [-1]) for tensor in known):
@@ -102,7 +103,7 @@ def warmup(tensors: Sequence[Any], max_batch_size: int) -> dict[str, Any]:
         tensor["name"]: {"data_type": tensor["data_type"], "dims": list(tensor["dims"]), "zero_data": True}
         for tensor in known
     }
-    return {"model_warmup": [{"name": "zeros", **({"batch_size": 1} if max_batch_size else {}), "inputs": inputs}]}
+    return {"model_warmup": [{"name": "zeros", "batch_size": 1, "inputs": inputs}]}
 
 
 def read_tensors(name: str, path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

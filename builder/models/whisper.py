@@ -86,7 +86,7 @@ def whisper(checkpoint: str | Path = "tiny.en", *, dimensions: tuple[int, int] |
 
 def _encoder(export: Path, n_mels: int, state: int) -> Model:
     mel = {"name": "mel", "data_type": "TYPE_FP32", "dims": [n_mels, FRAMES]}
-    one = warmup([mel], BATCH)["model_warmup"][0]
+    one = warmup([mel])["model_warmup"][0]
     return onnx_model(
         "whisper_encoder",
         source=export / "encoder.onnx",

@@ -42,6 +42,8 @@ def ends(entry: Entry, catalog: Catalog) -> dict[str, list[Seen]]:
     found: dict[str, list[Seen]] = {}
     for side in ("input", "output"):
         for name, declared in entry.tensors(side).items():
+            if name in found:
+                continue  # an output named as an input: the server compares the input only
             reshape = tuple(declared["reshape"].get("shape", ())) if "reshape" in declared else None
             found.setdefault(name, []).append(
                 Seen(
@@ -58,11 +60,14 @@ def ends(entry: Entry, catalog: Catalog) -> dict[str, list[Seen]]:
             )
     for index, step in enumerate(entry.ensemble_steps()):
         model = catalog.entries.get(step.get("model_name", ""))
+        if model is None:
+            continue
         for side in ("input", "output"):
-            known = model.tensors(side) if model is not None else {}
-            for key, name in step.get(f"{side}_map", {}).items():
-                if model is not None and key in known:
-                    found.setdefault(name, []).append(_step_end(model, key, side, known[key], index))
+            mapped = step.get(f"{side}_map", {})
+            for declared in model.config.get(side, ()):  # also the second one of a name
+                key = declared.get("name", "")
+                if key in mapped:
+                    found.setdefault(mapped[key], []).append(_step_end(model, key, side, declared, index))
     return found
 
 

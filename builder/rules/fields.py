@@ -64,6 +64,25 @@ def unknown_value(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
         )
 
 
+@rule(
+    "TK110",
+    "error",
+    "number that stands for no value",
+    why="Protobuf keeps a number without a name, so the server loads it and treats it as it likes (seen on 2.51)",
+    server="accepts",
+)
+def unknown_number(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """A number in place of an enum's word, which belongs to none."""
+    for issue in _issues(entry, "number"):
+        assert issue.info is not None
+        yield Problem(
+            path=issue.path,
+            found=f"{issue.word} stands for no {issue.info.type}",
+            expected=f"one of {', '.join(enums()[issue.info.type])} is needed",
+            fix="Write the word that is meant",
+        )
+
+
 @rule("TK104", "error", "two fields of which only one may be given", why=f"{_WHY}; these are members of one oneof")
 def two_of_one(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """Two members of a oneof, such as two schedulers."""

@@ -8,6 +8,7 @@ from typing import Any
 from builder.catalog import Catalog, Entry
 from builder.findings import Problem, rule
 
+_AUTO = ", which is KIND_CPU in the cpu profile"
 _WHY = "core: model_config_utils.cc, ValidateInstanceGroup (facts 4)"
 
 
@@ -33,10 +34,12 @@ def gpu_on_cpu(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
 def gpus_without_gpu(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """gpus beside KIND_CPU or KIND_MODEL."""
     for index, group in _groups(entry):
-        if group.get("kind") in ("KIND_CPU", "KIND_MODEL") and group.get("gpus"):
+        kind = group.get("kind", "KIND_AUTO")
+        without = kind in ("KIND_CPU", "KIND_MODEL") or (kind == "KIND_AUTO" and catalog.profile == "cpu")
+        if group.get("gpus") and without:
             yield Problem(
                 path=("instance_group", index, "gpus"),
-                found=f"gpus {list(group['gpus'])} with {group['kind']}",
+                found=f"gpus {list(group['gpus'])} with {kind}{_AUTO if kind == 'KIND_AUTO' else ''}",
                 expected="gpus go with KIND_GPU only",
                 fix="Take gpus out, or write KIND_GPU",
             )
@@ -78,7 +81,7 @@ def tensorrt_on_cpu(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
 def many_engines(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """More than one KIND_MODEL instance of vLLM."""
     for index, group in _groups(entry):
-        if group.get("kind") == "KIND_MODEL" and group.get("count", 1) > 1:
+        if group.get("kind") == "KIND_MODEL" and group.get("count", 1) > 1 and _is_engine(entry):
             yield Problem(
                 path=("instance_group", index, "count"),
                 found=f"{group['count']} instances of KIND_MODEL",
@@ -87,7 +90,13 @@ def many_engines(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
             )
 
 
-@rule("TK706", "error", "negative count of instances", why=_WHY)
+@rule(
+    "TK706",
+    "error",
+    "negative count of instances",
+    why="The server takes it for the default count and says nothing (seen on 2.51)",
+    server="accepts",
+)
 def negative_count(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """A count below 0."""
     for index, group in _groups(entry):
@@ -106,3 +115,9 @@ def _groups(entry: Entry) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 def _is_tensorrt(entry: Entry) -> bool:
     return entry.config.get("platform") == "tensorrt_plan" or entry.config.get("backend") == "tensorrt"
+
+
+def _is_engine(entry: Entry) -> bool:
+    """Whether each instance holds a whole language model: vLLM, TensorRT-LLM, or our Python model around an engine."""
+    described = entry.folder is not None and any(name.endswith("model.json") for name in entry.folder.json_files)
+    return entry.config.get("backend") in ("vllm", "tensorrtllm") or described or entry.folder is None

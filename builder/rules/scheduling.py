@@ -72,12 +72,12 @@ def default_priority(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """Levels need a default among them."""
     batching = entry.config.get("dynamic_batching", {})
     levels, default = batching.get("priority_levels", 0), batching.get("default_priority_level", 0)
-    if (levels and not 1 <= default <= levels) or (not levels and default):
+    if levels and not 1 <= default <= levels:
         yield Problem(
             path=("dynamic_batching", "default_priority_level"),
             found=f"default_priority_level {default} with {levels} priority_levels",
-            expected=f"a level from 1 (first) to {levels} is needed" if levels else "priority_levels is needed with it",
-            fix="Write default_priority_level" if levels else "Write priority_levels, or take this out",
+            expected=f"a level from 1 (first) to {levels} is needed",
+            fix="Write default_priority_level",
         )
 
 
@@ -86,13 +86,35 @@ def priority_policies(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """Keys of priority_queue_policy are levels."""
     batching = entry.config.get("dynamic_batching", {})
     levels = batching.get("priority_levels", 0)
-    for level in batching.get("priority_queue_policy", {}):
+    for level in batching.get("priority_queue_policy", {}) if levels else ():
         if not 1 <= level <= levels:
             yield Problem(
                 path=("dynamic_batching", "priority_queue_policy", level),
                 found=f"a policy for level {level} with {levels} priority_levels",
-                expected=f"a level from 1 to {levels} is needed" if levels else "priority_levels is needed",
+                expected=f"a level from 1 to {levels} is needed",
                 fix="Correct the level, or raise priority_levels",
+            )
+
+
+@rule(
+    "TK611",
+    "warning",
+    "priorities without levels",
+    why="Without priority_levels every request has the same priority, and the server says nothing (seen on 2.51)",
+    server="accepts",
+)
+def no_levels(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """A default level or policies for levels, and no levels."""
+    batching = entry.config.get("dynamic_batching", {})
+    if batching.get("priority_levels", 0):
+        return
+    for field in ("default_priority_level", "priority_queue_policy"):
+        if batching.get(field):
+            yield Problem(
+                path=("dynamic_batching", field),
+                found=f"{field} without priority_levels",
+                expected="priority_levels is needed with it",
+                fix="Write priority_levels, or take this out",
             )
 
 
@@ -110,7 +132,7 @@ def ordering(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
             fix="Take preserve_ordering or the levels out",
         )
     for path, policy in _policies(entry):
-        if policy.get("timeout_action") == "DELAY":
+        if policy.get("timeout_action") == "DELAY" and policy.get("default_timeout_microseconds"):
             yield Problem(
                 path=(*path, "timeout_action"),
                 found="timeout_action DELAY with preserve_ordering",
@@ -133,7 +155,7 @@ def cache(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
         "sequence_batching"
         if "sequence_batching" in entry.config
         else "a decoupled model"
-        if is_decoupled(entry.name, catalog.entries)
+        if entry.is_decoupled or is_decoupled(entry.name, catalog.entries)
         else None
     )
     if reason is not None:

@@ -100,7 +100,7 @@ def bad_reshape(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
                 expected="an empty reshape needs max_batch_size above 0",
                 fix="Take the reshape out, or let the model batch",
             )
-        elif not _same_elements(dims, shape):
+        elif any(size < 1 and size != -1 for size in shape) or not _same_elements(dims, shape):
             yield Problem(
                 tensor=declared.get("name"),
                 side=side,
@@ -115,7 +115,7 @@ def bad_reshape(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
 def format_dims(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """FORMAT_NHWC and FORMAT_NCHW are for pictures: three dims."""
     for side, index, declared in _declared(entry):
-        picture = declared.get("format", "FORMAT_NONE") != "FORMAT_NONE"
+        picture = declared.get("format") in ("FORMAT_NHWC", "FORMAT_NCHW")
         if picture and declared.get("dims") and len(declared["dims"]) != 3:
             yield Problem(
                 tensor=declared.get("name"),

@@ -15,21 +15,26 @@ def no_version(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """A model needs a version folder, and one that its policy admits."""
     if entry.versions is None:
         return
-    wanted = entry.config.get("version_policy", {}).get("specific", {}).get("versions")
+    policy = entry.config.get("version_policy", {})
     there = ", ".join(str(one) for one in entry.versions)
     if not entry.versions:
+        others = [one.name for one in entry.folder.versions] if entry.folder is not None else []
         yield Problem(
             path=("version_policy",),
-            found="there is no version folder",
+            found=f"there is no version folder{f' ({others[0]} is none)' if others else ''}",
             expected="a folder named by a whole number from 1 is needed, for an ensemble an empty one",
             fix="Make the folder 1/ (with a file in it, or git forgets it)",
         )
-    elif wanted is not None and not set(wanted) & set(entry.versions):
+    elif not entry.loaded_versions():
+        wanted = policy.get("specific", {}).get("versions", ())
+        asked = ", ".join(str(one) for one in wanted) or "no version"
         yield Problem(
-            path=("version_policy", "specific"),
-            found=f"the policy asks for {', '.join(str(one) for one in wanted) or 'no version'}, there is {there}",
+            path=("version_policy", *policy),
+            found=f"the policy asks for {asked}, there is {there}",
             expected="at least one version that exists is needed",
-            fix=f"Write versions: [{there}]",
+            fix=f"Write versions: [{there}]"
+            if wanted
+            else "Take version_policy out: the latest version is the default",
         )
 
 

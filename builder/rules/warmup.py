@@ -12,7 +12,13 @@ from builder.tensors import did_you_mean, dims_agree, dims_text
 _WHY = "core: the warm-up request is checked like any request, when the model loads (DEP-09)"
 
 
-@rule("TK711", "error", "warm-up for an input that the model does not have", why=_WHY)
+@rule(
+    "TK711",
+    "error",
+    "warm-up for an input that the model does not have",
+    why="The server passes over it (seen on 2.51)",
+    server="accepts",
+)
 def unknown_sample(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """A sample for no input of the model."""
     known = entry.tensors("input")
@@ -53,7 +59,7 @@ def wrong_sample(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
         for name, sample in warmup.get("inputs", {}).items():
             declared = known.get(name, {})
             dims, wanted = sample.get("dims", ()), declared.get("dims", ())
-            if wanted and (not dims_agree(dims, wanted) or any(size < 1 for size in dims)):
+            if wanted and (not dims_agree(dims, wanted) or -1 in dims):
                 yield Problem(
                     tensor=name,
                     side="input",
@@ -61,6 +67,15 @@ def wrong_sample(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
                     found=f"the sample has dims {dims_text(dims)}",
                     expected=f"sizes that fit {dims_text(wanted)}, each 1 or more and without the batch, are needed",
                     fix="Write dims as one item of a batch has them",
+                )
+            if declared and not any(field in sample for field in ("zero_data", "random_data", "input_data_file")):
+                yield Problem(
+                    tensor=name,
+                    side="input",
+                    path=("model_warmup", index, "inputs", name),
+                    found="the sample has no data",
+                    expected="zero_data, random_data or input_data_file is needed",
+                    fix="Write zero_data: true",
                 )
             if declared.get("data_type") and sample.get("data_type") != declared["data_type"]:
                 yield Problem(
@@ -88,7 +103,28 @@ def batch_of_sample(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
             )
 
 
+@rule(
+    "TK715",
+    "warning",
+    "warm-up that never runs",
+    why="core: a sample whose batch_size is 0, which is the default, is skipped (seen on 2.51)",
+    server="accepts",
+)
+def idle_sample(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """A sample without batch_size, on models that batch and on models that do not."""
+    for index, sample in enumerate(entry.config.get("model_warmup", ())) if not entry.is_ensemble else ():
+        if not sample.get("batch_size", 0):
+            yield Problem(
+                path=("model_warmup", index),
+                found=f"the sample {sample.get('name') or index} has batch_size 0",
+                expected="1 or more is needed, also where max_batch_size is 0",
+                fix="Write batch_size: 1",
+            )
+
+
 def _warmups(entry: Entry) -> Iterator[tuple[int, Mapping[str, Any]]]:
     if entry.is_ensemble:
-        return iter(())
-    return iter(enumerate(entry.config.get("model_warmup", ())))
+        return
+    for index, sample in enumerate(entry.config.get("model_warmup", ())):
+        if sample.get("batch_size", 0):
+            yield index, sample

@@ -66,7 +66,7 @@ def unknown_output(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
 def _unknown_keys(entry: Entry, catalog: Catalog, side: str) -> Iterator[Problem]:
     for index, step in enumerate(entry.ensemble_steps()):
         model = catalog.entries.get(step.get("model_name", ""))
-        if model is None or not model.config.get(side):
+        if model is None or model.may_gain(side):
             continue
         known = list(model.tensors(side))
         for key, tensor in step.get(f"{side}_map", {}).items():
@@ -78,7 +78,7 @@ def _unknown_keys(entry: Entry, catalog: Catalog, side: str) -> Iterator[Problem
                     side=side,
                     path=("ensemble_scheduling", "step", index, f"{side}_map", key),
                     found=f"{model.name} has no {side} {key}{did_you_mean(key, known)}",
-                    expected=f"one of {', '.join(known)} is needed",
+                    expected=f"one of {', '.join(known) or '(none)'} is needed",
                     fix=f'Map {match}: "{tensor}"' if match else f"Map one of the model's {side}s",
                 )
 
@@ -198,7 +198,7 @@ def unused_input(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """An input of the ensemble that nothing reads."""
     graph = make_graph(entry)
     for tensor in graph.tensors.values():
-        if tensor.is_input and not tensor.users:
+        if tensor.is_input and not tensor.users and not (tensor.makers and tensor.is_output):
             yield Problem(
                 tensor=tensor.name,
                 side="input",
@@ -253,16 +253,39 @@ def unknown_version(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
         model = catalog.entries.get(step.get("model_name", ""))
         if version == -1 or model is None:
             continue
-        there = model.versions
-        if version < 1 or (there is not None and version not in there):
+        there = None if model.versions is None else model.loaded_versions()
+        if version < 1 if there is None else version not in there:
             known = ", ".join(str(one) for one in there) if there else "the numbers of its version folders"
             yield Problem(
                 step=index,
                 path=("ensemble_scheduling", "step", index, "model_version"),
-                found="model_version is left out" if version == 0 else f"{model.name} has no version {version}",
+                found="model_version is left out"
+                if version == 0
+                else f"{model.name} has no version {version}"
+                if version not in (model.versions or ())
+                else f"the version policy of {model.name} does not load version {version}",
                 expected=f"-1 for the latest version, or one of {known}, is needed",
                 fix="Write model_version: -1",
             )
+
+
+@rule("TK315", "error", "step maps an output that its model declares twice", why=_MAPPED)
+def doubled_output(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """The model itself loads (TK204); an ensemble that uses the output does not."""
+    for index, step in enumerate(entry.ensemble_steps()):
+        model = catalog.entries.get(step.get("model_name", ""))
+        names = [one.get("name") for one in model.config.get("output", ())] if model is not None else []
+        for key in step.get("output_map", {}):
+            if names.count(key) > 1 and model is not None:
+                yield Problem(
+                    step=index,
+                    tensor=key,
+                    side="output",
+                    path=("ensemble_scheduling", "step", index, "output_map", key),
+                    found=f"{model.name} declares {key} {names.count(key)} times",
+                    expected="an output that is declared once is needed",
+                    fix=f"Keep one {key} in {model.name}",
+                )
 
 
 def _step(entry: Entry, index: int, model: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from builder import Catalog, Entry, Model, Pipeline, check_catalog, check_pipelines, entry, target
+from builder.folder.reading import read_repository
 
 
 def small_model(name: str, input: Sequence[Any], output: Sequence[Any], **config: Any) -> Model:
@@ -29,6 +31,22 @@ def told() -> Callable[..., list[str]]:
     def ask(*pipelines: Pipeline, release: str = "embedded") -> list[str]:
         _, findings = check_pipelines(pipelines, release)
         return [f"{one.code} {one}" for one in findings]
+
+    return ask
+
+
+@pytest.fixture
+def told_of_folder(tmp_path: Path) -> Callable[..., list[str]]:
+    """What the rules say about a folder with these files, as `TK101 m/config.pbtxt:3 m, ...`, one line for each."""
+
+    def ask(files: Mapping[str, str | bytes | None], profile: str = "cpu", release: str = "embedded") -> list[str]:
+        for name, content in files.items():
+            path = tmp_path / name
+            (path if content is None else path.parent).mkdir(parents=True, exist_ok=True)
+            if content is not None:
+                path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        findings = check_catalog(read_repository(tmp_path, target(release), profile))
+        return [f"{one.code} {one.file}:{one.line} {one}" for one in findings]
 
     return ask
 

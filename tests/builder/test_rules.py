@@ -27,7 +27,7 @@ def test_every_rule_has_its_smallest_broken_case(rule):
     assert any(rule.code in file.read_text(encoding="utf-8") for file in BROKEN.glob("test_*.py"))
 
 
-@pytest.mark.parametrize("release", ["embedded", "26.07-vllm"])
+@pytest.mark.parametrize("release", ["embedded", "26.07-py3", "26.07-vllm+py3"])
 def test_shipped_pipelines_have_no_findings_at_all(release):
     assert check_pipelines([assistant(), detect(), transcribe()], release)[1] == ()
 

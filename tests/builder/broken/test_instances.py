@@ -37,7 +37,8 @@ def test_profile_of_a_python_model(told_of_configs):
 
 
 def test_tensorrt_on_the_cpu(told_of_configs):
-    (line,) = told_of_configs(_model(backend="tensorrt", instance_group=[{"kind": "KIND_CPU"}]))
+    config = _model(backend="tensorrt", instance_group=[{"kind": "KIND_CPU"}])
+    (line,) = told_of_configs(config, release="24.10-py3")
     assert line.startswith("TK704 m, instance_group[0].kind: KIND_CPU on a TensorRT model")
 
 

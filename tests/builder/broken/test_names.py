@@ -54,5 +54,15 @@ def test_no_backend(told_of_configs):
 
 
 def test_a_platform_of_another_backend(told_of_configs):
+    (line,) = told_of_configs({"name": "m", "backend": "onnxruntime", "platform": "tensorrt_plan", **_tensors()})
+    assert line.startswith("TK115 m, platform: platform tensorrt_plan beside backend onnxruntime")
+
+
+def test_a_platform_beside_a_backend_that_has_none(told_of_configs):
     (line,) = told_of_configs({"name": "m", "backend": "python", "platform": "onnxruntime_onnx", **_tensors()})
-    assert line.startswith("TK115 m, platform: platform onnxruntime_onnx beside backend python")
+    assert line.startswith("TK117 m, platform: platform onnxruntime_onnx beside backend python")
+
+
+def test_a_platform_that_no_backend_has(told_of_configs):
+    (line,) = told_of_configs({"name": "m", "platform": "python", **_tensors()})
+    assert line.startswith("TK114 m, platform: platform 'python' and no backend")

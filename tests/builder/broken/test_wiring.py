@@ -159,7 +159,7 @@ def test_step_without_a_version(told_of_configs):
     step = {"model_name": "m", "input_map": {"A": "X"}, "output_map": {"B": "Y"}}
     (line,) = told_of_configs(_config("m"), _ensemble(step), versions=(1, 3))
     assert line == (
-        "TK313 e, step 0 (m): model_version is left out, -1 for the latest version, or one of 1, 3, is needed. "
+        "TK313 e, step 0 (m): model_version is left out, -1 for the latest version, or one of 3, is needed. "
         "Write model_version: -1."
     )
 

@@ -1,0 +1,1 @@
+"""The differential test: random repositories, our verdict against the real server's. Run from a checkout."""
