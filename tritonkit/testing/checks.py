@@ -13,8 +13,8 @@ from tritonkit.testing.values import InferenceResponse, Tensor, datatype_of
 Config = dict[str, Any]
 
 BATCH_NOTE = (
-    "NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be prepended to each input "
-    "shape. If you want to specify the full shape including the batch dim in your input dims config, try setting "
+    "NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be prepended to each "
+    "input shape. If you want to specify the full shape including the batch dim in your input dims config, try setting "
     "max_batch_size to zero. See the model configuration docs for more info on max_batch_size."
 )
 
