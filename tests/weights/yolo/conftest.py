@@ -16,6 +16,7 @@ import onnxruntime
 
 from weights.fetch import Package, fetch, fetch_folder
 from weights.sources import YOLO
+from weights.yolo.checkpoint import CheckpointOptions, export_checkpoint
 from weights.yolo.environment import ultralytics_environment
 
 ROOT = Path(__file__).parents[3]
@@ -23,6 +24,12 @@ SERVED = ROOT / "model_repository"
 for model in ("yolo_preprocess", "yolo_postprocess"):
     sys.path.append(str(SERVED / model / "1"))
 
+SIZE = 320
+EXPORTS = {
+    "yolov8n": ("outside", "inside"),
+    "yolov10n": ("outside", "end2end"),
+    "yolo11n": ("outside",),
+}
 REFERENCE = Path(__file__).with_name("reference") / "ultralytics_reference.py"
 PHOTOS = (Package("scikit-image==0.26.0"), ("skimage/data/coffee.png", "skimage/data/motorcycle_left.png"))
 
@@ -86,6 +93,32 @@ def reference(ultralytics_python: Path) -> Callable[[dict], dict]:
         return json.loads(done.stdout.splitlines()[-1])
 
     return ask
+
+
+@pytest.fixture(scope="session")
+def checkpoints(
+    reference: Callable, pictures: tuple[Path, ...], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """Randomly initialised checkpoints: of three generations, sure of some boxes; and one that is not for detection."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    paths = {name: folder / f"{name}.pt" for name in (*EXPORTS, "yolo11n-seg")}
+    made = {name: str(path) for name, path in paths.items()}
+    reference({"make": made, "pictures": [str(picture) for picture in pictures], "size": SIZE})
+    return paths
+
+
+@pytest.fixture(scope="session")
+def exports(
+    checkpoints: dict[str, Path], ultralytics_python: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """Their exports, with non-maximum suppression where each can have it."""
+    folders = {}
+    for name, places in EXPORTS.items():
+        for place in places:
+            folders[f"{name} {place}"] = tmp_path_factory.mktemp("export")
+            options = CheckpointOptions(image_size=(SIZE, SIZE), nms=place, iou=0.45)
+            export_checkpoint(checkpoints[name], folders[f"{name} {place}"], python=ultralytics_python, options=options)
+    return folders
 
 
 @pytest.fixture(scope="session")

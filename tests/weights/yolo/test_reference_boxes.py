@@ -7,42 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from weights.yolo.checkpoint import CheckpointOptions, export_checkpoint
-from weights.yolo.darknet import export_darknet
+from weights.catalogue import yolo
 
 pytestmark = pytest.mark.slow
 SIZE = 320
-EXPORTS = {
-    "yolov8n": ("outside", "inside"),
-    "yolov10n": ("outside", "end2end"),
-    "yolo11n": ("outside",),
-}
-
-
-@pytest.fixture(scope="module")
-def checkpoints(
-    reference: Callable, pictures: tuple[Path, ...], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Path]:
-    """Randomly initialised checkpoints of three generations, sure of some boxes."""
-    folder = tmp_path_factory.mktemp("checkpoints")
-    paths = {name: folder / f"{name}.pt" for name in EXPORTS}
-    made = {name: str(path) for name, path in paths.items()}
-    reference({"make": made, "pictures": [str(picture) for picture in pictures], "size": SIZE})
-    return paths
-
-
-@pytest.fixture(scope="module")
-def exports(
-    checkpoints: dict[str, Path], ultralytics_python: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Path]:
-    """Their exports, with non-maximum suppression where each can have it."""
-    folders = {}
-    for name, places in EXPORTS.items():
-        for place in places:
-            folders[f"{name} {place}"] = tmp_path_factory.mktemp("export")
-            options = CheckpointOptions(image_size=(SIZE, SIZE), nms=place, iou=0.45)
-            export_checkpoint(checkpoints[name], folders[f"{name} {place}"], python=ultralytics_python, options=options)
-    return folders
+CASES = ["yolov8n outside", "yolov8n inside", "yolov10n outside", "yolov10n end2end", "yolo11n outside"]
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +50,6 @@ def theirs(
     }
 
 
-CASES = [f"{name} {place}" for name, places in EXPORTS.items() for place in places]
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_the_same_outputs_give_the_boxes_of_ultralytics(case: str, ours: dict, theirs: dict) -> None:
     for (boxes, _), wanted in zip(ours[case], theirs[case]["raw"], strict=True):
@@ -110,13 +76,13 @@ def test_a_batch_gives_what_its_pictures_give_alone(case: str, exports: dict, ru
 
 
 def test_yolov3_tiny_finds_the_boxes_of_opencv(
-    darknet_files: tuple[Path, ...], photos: tuple[Path, ...], reference: Callable, detect: Callable, tmp_path: Path
+    darknet_files: tuple[Path, ...], photos: tuple[Path, ...], reference: Callable, detect: Callable, cache_folder: Path
 ) -> None:
-    export_darknet(*darknet_files, tmp_path)
+    export = yolo("yolov3-tiny", cache_folder, print)
     cfg, weights, _ = darknet_files
     wanted = reference({"darknet": {"cfg": str(cfg), "weights": str(weights), "pictures": [str(p) for p in photos]}})
     for photo, boxes in zip(photos, wanted, strict=True):
-        found = detect(tmp_path, photo)[0]
+        found = detect(export, photo)[0]
         assert found.shape == np.shape(boxes) == (1, 6)
         assert np.abs(found[:, :4] - np.array(boxes)[:, :4]).max() < 1
         assert np.abs(found[:, 4:] - np.array(boxes)[:, 4:]).max() < (0.03 if photo.suffix == ".jpg" else 0.001)

@@ -5,6 +5,7 @@ Called with a job in JSON; the last line printed is JSON.
     {"raw": [{"outputs", "detections", "size", "original"}]}   their suppression and scaling of given outputs (.npy)
     {"predict": [{"model", "pictures", "size"}]}  their whole path, from files to boxes
     {"darknet": {"cfg", "weights", "pictures"}}   OpenCV's own reader of Darknet files and its own suppression
+    {"darknet_raw": {"cfg", "weights", "image"}}  the rows that it gives for one array (.npy)
 Boxes come back as [x1, y1, x2, y2, score, class].
 """
 
@@ -18,8 +19,9 @@ CONFIDENCE, IOU = 0.25, 0.45
 
 def main():
     job = json.loads(sys.argv[1])
-    if "darknet" in job:
-        return print("\n" + json.dumps(darknet(**job["darknet"])))
+    for name in ("darknet", "darknet_raw"):
+        if name in job:
+            return print("\n" + json.dumps(globals()[name](**job[name])))
     sys.path.insert(0, job["script_folder"])
     from checkpoint_script import prepare
 
@@ -42,8 +44,9 @@ def make(paths, job):
     for name, path in paths.items():
         torch.manual_seed(20)
         model = YOLO(f"{name}.yaml")
-        wake(model.model, batch)
-        model.model.names = {number: f"thing {number}" for number in range(80)}
+        if model.task == "detect":
+            wake(model.model, batch)
+            model.model.names = {number: f"thing {number}" for number in range(80)}
         model.save(path)
     return len(paths)
 
@@ -161,6 +164,16 @@ def darknet(cfg, weights, pictures):
             )
         answers.append(found)
     return answers
+
+
+def darknet_raw(cfg, weights, image):
+    import cv2
+    import numpy as np
+
+    network = cv2.dnn.readNetFromDarknet(cfg, weights)
+    network.setPreferableBackend(cv2.dnn.DNN_BACKEND_OPENCV)
+    network.setInput(np.load(image))
+    return np.concatenate(network.forward(network.getUnconnectedOutLayersNames())).tolist()
 
 
 if __name__ == "__main__":
