@@ -7,6 +7,7 @@ import re
 from embedded.errors import LoadProblem
 
 PREFIX = re.compile(r"(?:Internal|Invalid argument|Unavailable|Not found|Unsupported|Unknown): ")
+FAILED_STEP = re.compile(r"depends on '(\S+)' which (?:has no loaded version|is not valid)")
 FRAME = re.compile(r"^  (?!<frozen)(\S.*)\((\d+)\): (\S+)$", re.MULTILINE)
 
 # The server's words (searched) -> what to do. The first that fits is taken.
@@ -60,10 +61,6 @@ ADVICE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"/dev/shm is full: make it larger (docker: --shm-size=2g) or use fewer instances.",
         ),
         (
-            r"depends on '(\S+)' which (?:has no loaded version|is not valid)",
-            r"Make `\1` load first; the reason it does not is its own.",
-        ),
-        (
             r"contains models that are not available or ambiguous: ([^;\n]+)",
             r"Add these models to the repository: \1.",
         ),
@@ -90,6 +87,13 @@ ADVICE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 def explain(model: str, words: str) -> LoadProblem:
     """The problem of `model` from what the server said about it."""
+    if step := FAILED_STEP.search(words):
+        # The server repeats all about the step here; the step has a problem of its own.
+        return LoadProblem(
+            model=model,
+            words=f"it depends on '{step[1]}', which does not load",
+            advice=f"Make `{step[1]}` load first; the reason it does not is its own.",
+        )
     message, _, trace = words.partition("\n\nAt:\n")
     message = PREFIX.sub("", message, count=1).strip().rstrip(";")
     # A traceback of the python backend names the innermost place first.
