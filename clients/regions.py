@@ -20,7 +20,7 @@ from clients.errors import ArrayError, EndpointError
 from clients.tensors import Tensor
 
 FOLDER = Path("/dev/shm")
-LEAST_BYTES = 512 * 1024  # below this, registering and unregistering cost more than they save (docs/clients.md)
+LEAST_BYTES = 256 * 1024  # below this, registering and unregistering cost more than they save (docs/clients.md)
 OLDEST_SERVER = (2, 50)  # the first that refuses to unregister a region in use, where older ones crash
 NAME = re.compile(r"tritonkit-client-(\d+)-(\d+)-(\d+)-[0-9a-f]+")
 

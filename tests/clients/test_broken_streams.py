@@ -57,7 +57,8 @@ def test_a_killed_server_breaks_every_stream_at_once_and_is_unreachable_then(mor
             assert seconds_until(Unreachable, lambda: next(client.chat("Hi"))) < 5  # noqa: B023
 
 
-def test_a_frozen_server_is_a_timeout(mortal: Any) -> None:
+def test_a_frozen_server_is_a_timeout(mortal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clients.sharing.CALL_TIMEOUT_S", 1.0)
     with connect(mortal.grpc, timeout_s=1, shared_memory=True) as grpc, connect(mortal.http, timeout_s=1) as http:
         shared = grpc.ask(np.zeros(480_000, np.float32), question="What?", **LONG)
         streams = [client.chat("Hi", **LONG) for client in (grpc, http)]
