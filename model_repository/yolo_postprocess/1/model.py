@@ -15,7 +15,7 @@ import triton_python_backend_utils as pb_utils
 from yolo_boxes import check_geometry, suppress_overlaps, to_original
 from yolo_candidates import Candidates, PredictionError, candidates_in
 
-CONFIDENCE, IOU, MAX_DETECTIONS = "0.25", "0.45", "300"
+CONFIDENCE, IOU, MAX_DETECTIONS = 0.25, 0.45, 300
 
 
 class TritonPythonModel:
@@ -32,9 +32,9 @@ class TritonPythonModel:
                 f"labels.txt: {len(self.labels)} lines; {self.classes} are expected; export the network again"
             )
         parameters = json.loads(args["model_config"]).get("parameters", {})
-        self.confidence = float(_parameter(parameters, "confidence", CONFIDENCE))
-        self.iou = float(_parameter(parameters, "iou", IOU))
-        self.max_detections = int(_parameter(parameters, "max_detections", MAX_DETECTIONS))
+        self.confidence = _parameter(parameters, "confidence", CONFIDENCE, 1)
+        self.iou = _parameter(parameters, "iou", IOU, 1)
+        self.max_detections = int(_parameter(parameters, "max_detections", MAX_DETECTIONS, np.inf))
 
     def execute(self, requests: list) -> list:
         """One response per request."""
@@ -99,5 +99,13 @@ def _fraction(request: object, name: str, default: float) -> float:
     return float(values[0])
 
 
-def _parameter(parameters: dict, name: str, default: str) -> str:
-    return parameters.get(name, {}).get("string_value", default)
+def _parameter(parameters: dict, name: str, default: float, largest: float) -> float:
+    """A parameter of the config as a number from 0 to `largest`, or the default."""
+    text = parameters.get(name, {}).get("string_value", str(default))
+    try:
+        number = float(text)
+    except ValueError:
+        number = np.nan
+    if not 0 <= number <= largest or number == np.inf:
+        raise ValueError(f"parameter {name}: '{text}'; a number from 0 to {largest} is expected; correct config.pbtxt")
+    return number

@@ -29,8 +29,7 @@ class TritonPythonModel:
         self.width, self.height, self.batch = network["width"], network["height"], network["batch"]
         self.dtype = DTYPES[network["data_type"]]
         parameters = json.loads(args["model_config"]).get("parameters", {})
-        chosen = {name: int(parameters[name]["string_value"]) for name in LIMITS if name in parameters}
-        self.limits = Limits(**chosen)
+        self.limits = Limits(**{name: _count(name, parameters[name]) for name in LIMITS if name in parameters})
 
     def execute(self, requests: list) -> list:
         """One response per request."""
@@ -58,3 +57,11 @@ class TritonPythonModel:
         rows = np.zeros((self.batch, *images.shape), images.dtype)
         rows[0] = images
         return rows
+
+
+def _count(name: str, parameter: dict[str, str]) -> int:
+    """A parameter of the config as a whole number above 0."""
+    text = parameter["string_value"]
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise ValueError(f"parameter {name}: '{text}'; a whole number above 0 is expected; correct config.pbtxt")
+    return int(text)
