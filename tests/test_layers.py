@@ -18,10 +18,11 @@ LAYERS = (
     ("shipped models", ("models",)),
     ("shipped pipelines", ("pipelines",)),
     ("reading", ("pbtxt", "catalog", "folder")),
-    ("thinking", ("findings", "graph", "decoupling", "variants", "plan", "rules", "check", "draw")),
+    ("thinking", ("findings", "graph", "decoupling", "variants", "plan", "rules", "check", "memory", "handover")),
+    ("pictures", ("draw",)),
     ("rendering", ("render",)),
     ("disk", ("contents", "manifest", "transaction", "repository")),
-    ("edges", ("loading", "__init__", "__main__")),
+    ("edges", ("loading", "commands", "__init__", "__main__")),
 )
 LEVEL = {module: level for level, (_, modules) in enumerate(LAYERS) for module in modules}
 PURE = {"errors", "datatypes", "tensors", "examine", "graph", "decoupling", "variants", "findings", "plan", "rules"}

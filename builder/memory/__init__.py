@@ -1,0 +1,1 @@
+"""GPU memory by arithmetic: what models, caches, pools and processes take, and the settings that follow."""
