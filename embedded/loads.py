@@ -34,7 +34,9 @@ PROTO = re.compile(r"\[libprotobuf ERROR .*\] Error parsing text-format inferenc
 NO_MODEL_FILE = re.compile(r"Failed to preinitialize Python stub: (Python model file not found in '(.+)')")
 # Said once more, and better, by the line about the model.
 STUB_ERROR = re.compile(r"(?:ERROR: Failed to create instance: |Failed to initialize Python stub)")
-GIVING_UP = re.compile(r"(?:Waiting for in-flight requests to complete\.|error: creating server: (.*))")
+GIVING_UP = re.compile(r"Waiting for in-flight requests to complete\.")
+# A word of the program itself, in front of the end: a wrong flag, a port, a repository that cannot be read.
+LAST_WORDS = re.compile(r"(?:[Ee]rror: (?:creating server: )?|.*/tritonserver: )(.*)")
 
 
 @dataclass(slots=True)
@@ -67,9 +69,10 @@ class Loads:
         elif found := NO_MODEL_FILE.search(line.text):
             # The server goes on waiting for this stub for ever.
             self.fail(found[2].split("/")[-3], found[1])
-        elif found := GIVING_UP.fullmatch(line.text):
+        elif GIVING_UP.fullmatch(line.text):
             self.is_giving_up = True
-            self.last_words = found[1] or self.last_words
+        elif not line.severity and not line.is_harmless and (found := LAST_WORDS.fullmatch(line.text)):
+            self.last_words = self.last_words or found[1]
         else:
             return STUB_ERROR.match(line.text) is not None
         return True

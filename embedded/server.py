@@ -147,8 +147,8 @@ class EmbeddedServer:
         preconditions.check_repository(self.repository, [*(self.load or ()), *self.entry])
         wheel = find_wheel()
         backends = assemble_backends(wheel, self.cache / "embedded")
-        self._take_ports()
         try:
+            self._take_ports()
             command = [
                 *supervisor(self.stop_timeout_s, self.shm_prefix),
                 str(wheel.tritonserver),

@@ -85,7 +85,8 @@ def test_the_parsers_own_words_are_added_to_a_config_that_cannot_be_read() -> No
 def test_an_ensemble_is_named_with_its_reason() -> None:
     loads = read(
         'E1129 18:10:32.237321 8071 model_repository_manager.cc:703] "Invalid argument: in ensemble ens, ensemble '
-        'tensor Y: inconsistent data type: TYPE_INT32 is inferred from model ens while TYPE_FP32 is inferred from model okm"',
+        "tensor Y: inconsistent data type: TYPE_INT32 is inferred from model ens while TYPE_FP32 is inferred from "
+        'model okm"',
         "E1129 18:10:32.237333 8071 model_repository_manager.cc:703] \"Invalid argument: ensemble 'ens2' depends on "
         "'imp' which has no loaded version. Model 'imp' loading failed with error: version 1 is at UNAVAILABLE state: "
         "Internal: ModuleNotFoundError: No module named 'pandas'\\n\\nAt:\\n  /r/imp/1/model.py(1): <module>\\n;\"",

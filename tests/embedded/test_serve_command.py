@@ -1,0 +1,144 @@
+"""The command `tritonkit serve` as a person runs it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+WriteModel = Callable[..., Path]
+
+
+@pytest.fixture
+def command(tmp_path: Path, checkout: Path) -> Callable[..., subprocess.Popen[str]]:
+    """Runs `tritonkit serve` over the repository of this test."""
+
+    def run(*arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tritonkit", "serve", str(tmp_path / "repository"), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(checkout), "TRITONKIT_CACHE": str(checkout / ".cache")},
+        )
+
+    return run
+
+
+FREE = ("--http-port", "0", "--grpc-port", "0", "--metrics-port", "0")
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_serve_says_where_it_listens_and_ends_when_told(
+    write_model: WriteModel, command: Callable[..., subprocess.Popen[str]], number: signal.Signals, tmp_path: Path
+) -> None:
+    write_model("echo")
+    with command(*FREE, "--entry", "echo", "--log", "the.log") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("ready after ")
+        address = process.stdout.readline().split()[1]
+        with urllib.request.urlopen(f"{address}/v2/models/echo/ready") as answer:
+            assert answer.status == 200
+        rest = [process.stdout.readline().split()[0] for _ in range(4)]
+        process.send_signal(number)
+        began = time.monotonic()
+        _, told = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert time.monotonic() - began < 9
+    assert rest == ["gRPC", "metrics", "log", "What"]
+    assert told.splitlines() == ["echo: loading", told.splitlines()[1], "ending the server"]
+    assert told.splitlines()[1].startswith("echo: ready (")
+    assert "successfully loaded 'echo'" in (tmp_path / "the.log").read_text()
+
+
+@pytest.mark.server
+def test_serve_tells_why_a_model_does_not_load(
+    write_model: WriteModel, command: Callable[..., subprocess.Popen[str]]
+) -> None:
+    write_model("bad", code="import pandas_of_nowhere")
+    with command(*FREE) as process:
+        out, told = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert out == ""
+    assert "bad: failed" in told
+    assert "bad: ModuleNotFoundError: No module named 'pandas_of_nowhere' (" in told
+    assert "pinned" not in told and "Traceback" not in told
+
+
+@pytest.mark.server
+def test_serve_says_when_the_server_ends_by_itself(
+    write_model: WriteModel, command: Callable[..., subprocess.Popen[str]]
+) -> None:
+    write_model("echo")
+    with command(*FREE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        found = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
+        servers = subprocess.run(["pgrep", "-P", found[0]], capture_output=True, text=True).stdout.split()
+        os.kill(int(servers[0]), signal.SIGKILL)
+        _, told = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert "the server ended by itself; look into" in told
+
+
+def test_serve_refuses_a_taken_port_at_once(
+    write_model: WriteModel, command: Callable[..., subprocess.Popen[str]]
+) -> None:
+    write_model("echo")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
+        with command(*FREE, "--http-port", port) as process:
+            _, told = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert told == (
+        f"port {port} on 127.0.0.1 is in use by another process. "
+        "Stop that process, or choose another port with --http-port (0 takes a free one).\n"
+    )
+
+
+def test_serve_without_a_repository_says_so(command: Callable[..., subprocess.Popen[str]]) -> None:
+    with command() as process:
+        _, told = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert "no such folder. Build it with `tritonkit build`" in told
+
+
+def test_the_docker_command_is_printed(write_model: WriteModel, command: Callable[..., subprocess.Popen[str]]) -> None:
+    folder = write_model("echo").parent
+    with command("--gpu", "--dry-run", "--load", "echo", "--http-port", "9000") as process:
+        out, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert out.startswith("docker run --rm --init --gpus all --shm-size=2g ")
+    assert f" -v {folder.resolve()}:/models:ro tritonkit/tritonserver:" in out
+    assert " -p 127.0.0.1:9000:8000 -p 127.0.0.1:8001:8001 -p 127.0.0.1:8002:8002 " in out
+    assert out.endswith("--model-config-name=gpu --model-control-mode=explicit --load-model=echo\n")
+
+
+def test_without_docker_or_gpu_it_says_so(
+    write_model: WriteModel,
+    command: Callable[..., subprocess.Popen[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    write_model("echo")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with command("--gpu") as process:
+        _, told = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert told.startswith("docker: not found on PATH; a docker engine is needed.")
+
+
+def test_a_dry_run_without_gpu_is_wrong_usage(command: Callable[..., subprocess.Popen[str]]) -> None:
+    with command("--dry-run") as process:
+        _, told = process.communicate(timeout=20)
+    assert (process.returncode, told) == (2, "--dry-run goes with --gpu.\n")
