@@ -339,17 +339,17 @@ class ExampleMaker:
         kind = self.random.random()
         if kind < 0.30:
             return self.random.choice(COMMON)
-        if kind < 0.78:
+        if kind < 0.74:
             return self._word()
-        if kind < 0.84:
+        if kind < 0.80:
             return self._word().capitalize()
-        if kind < 0.88:
+        if kind < 0.84:
             return self._invented_name()
-        if kind < 0.91:
+        if kind < 0.87:
             return "-".join(self._word() for _ in range(self.random.choice([2, 2, 3])))
-        if kind < 0.94:
+        if kind < 0.90:
             return self._word() + self.random.choice(["'s", "'t", "'re", "'ll", "n't"])
-        if kind < 0.98:
+        if kind < 0.97:
             return self._number()
         return self.random.choice(
             [f'"{self._word()}"', f"({self._word()})", self._word().upper(), "I", "café", "naïve"]

@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
@@ -30,6 +29,7 @@ PROMPT_FOLDER = HERE.parents[1] / "model_repository" / "prompt" / "1"
 
 # (until this fraction of the steps, at most this many words in a transcript, tokens in a batch)
 CURRICULUM = ((0.25, 10, 3000), (0.55, 24, 5000), (0.80, 48, 6000), (1.0, 150, 8000))
+CURRICULUM_GOING_ON = ((0.40, 32, 4000), (1.0, 120, 4500))
 
 
 def served_prompt() -> ModuleType:
@@ -197,25 +197,18 @@ def optimizers_for(model: LlamaForCausalLM) -> list[torch.optim.Optimizer]:
     ]
 
 
-def learning_rate_factor(done: float) -> float:
-    """Rise over the first 2 % of the steps, stay, fall linearly to 2 % over the last half."""
-    return min(1.0, done / 0.02 + 0.05, max(0.02, (1 - done) / 0.5))
-
-
-def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path, facts: dict[str, Any]) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(out)
-    tokenizer.save_pretrained(out)
-    (out / "training.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+def learning_rate_factor(done: float, falling: float) -> float:
+    """Rise over the first 2 % of the steps, stay, fall linearly to 2 % over the last part `falling` of them."""
+    return min(1.0, done / 0.02 + 0.05, max(0.02, (1 - done) / falling))
 
 
 def train(out: Path, steps: int, threads: int, resume: Path | None) -> None:
+    """Train from nothing or from a checkpoint; writes `out`/last every 200 steps, and `out`/best."""
     torch.set_num_threads(threads)
     tokenizer = train_tokenizer() if resume is None else PreTrainedTokenizerFast.from_pretrained(resume)
-    text = PromptText(tokenizer)
     model = new_model(tokenizer) if resume is None else LlamaForCausalLM.from_pretrained(resume, dtype=torch.float32)
-    pad = tokenizer.pad_token_id
-    batches = Batches(tokenizer, text, f"{SEED} train" if resume is None else f"{SEED} train on {resume.name}")
+    curriculum, falling = (CURRICULUM, 0.5) if resume is None else (CURRICULUM_GOING_ON, 0.9)
+    batches = Batches(tokenizer, PromptText(tokenizer), f"{SEED} train" + (f" on {resume.name}" if resume else ""))
     held_out = ExampleMaker(f"{SEED} held out while training", held_out=True, max_words=24)
     check = [batches.encode(held_out.example()) for _ in range(200)]
     optimizers = optimizers_for(model)
@@ -223,30 +216,48 @@ def train(out: Path, steps: int, threads: int, resume: Path | None) -> None:
     best, started = 0.0, time.monotonic()
     for step in range(1, steps + 1):
         done = step / steps
-        _, max_words, max_tokens = next(stage for stage in CURRICULUM if done <= stage[0])
-        groups = [group for optimizer in optimizers for group in optimizer.param_groups]
-        for group, rate in zip(groups, rates, strict=True):
-            group["lr"] = rate * learning_rate_factor(done)
-        ids, predicts = tensors_of(batches.next(max_words, max_tokens), pad)
-        loss = torch.nn.functional.cross_entropy(answer_logits(model, ids, predicts), ids.roll(-1, 1)[predicts])
-        for optimizer in optimizers:
-            optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for optimizer in optimizers:
-            optimizer.step()
+        _, max_words, max_tokens = next(stage for stage in curriculum if done <= stage[0])
+        set_learning_rates(optimizers, [rate * learning_rate_factor(done, falling) for rate in rates])
+        loss = train_step(model, optimizers, *tensors_of(batches.next(max_words, max_tokens), tokenizer.pad_token_id))
         if step % 20 == 0:
-            print(
-                f"step {step} words<={max_words} loss {loss.item():.4f} {time.monotonic() - started:.0f} s", flush=True
-            )
+            seconds = time.monotonic() - started
+            print(f"step {step} words<={max_words} loss {loss:.4f} {seconds:.0f} s", flush=True)
         if step % 200 == 0 or step == steps:
-            share = sum(right_answers(model, check, pad)) / len(check)
-            facts = {"seed": SEED, "steps": step, "of": steps, "held_out_exact": share, "resumed": resume is not None}
+            share = sum(right_answers(model, check, tokenizer.pad_token_id)) / len(check)
             print(f"step {step} held-out exact {share:.3f}", flush=True)
-            save(model, tokenizer, out / "last", facts)
+            save(model, tokenizer, out / "last")
             if share >= best:
                 best = share
-                save(model, tokenizer, out / "best", facts)
+                save(model, tokenizer, out / "best")
+
+
+def set_learning_rates(optimizers: list[torch.optim.Optimizer], rates: list[float]) -> None:
+    groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+    for group, rate in zip(groups, rates, strict=True):
+        group["lr"] = rate
+
+
+def train_step(
+    model: LlamaForCausalLM, optimizers: list[torch.optim.Optimizer], ids: torch.Tensor, predicts: torch.Tensor
+) -> float:
+    """One step on one batch; its loss over the answers' tokens."""
+    loss = torch.nn.functional.cross_entropy(answer_logits(model, ids, predicts), ids.roll(-1, 1)[predicts])
+    for optimizer in optimizers:
+        optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    for optimizer in optimizers:
+        optimizer.step()
+    return loss.item()
+
+
+def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:
+    """The checkpoint in Hugging Face's layout, answering greedily by default."""
+    out.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(out)
+    tokenizer.save_pretrained(out)
+    generation = {name: getattr(model.config, name) for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
+    (out / "generation_config.json").write_text(json.dumps({**generation, "temperature": 0.0}, indent=2) + "\n")
 
 
 def main() -> None:

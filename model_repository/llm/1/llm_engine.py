@@ -22,11 +22,11 @@ class EngineError(RuntimeError):
     """Why the engine cannot start, in four parts: where, found, expected, what to do."""
 
 
-def read_arguments(text: str, folder: Path, known: tuple[str, ...]) -> dict[str, Any]:
-    """Engine arguments of model.json, every name known to the installed vLLM, paths made absolute.
+def read_model_json(text: str) -> dict[str, Any]:
+    """The engine arguments as they are written.
 
     Raises:
-        EngineError: no JSON object, no model, or unknown names (all are named, each with its nearest match).
+        EngineError: no JSON object, or no model in it.
     """
     try:
         given = json.loads(text)
@@ -38,6 +38,15 @@ def read_arguments(text: str, folder: Path, known: tuple[str, ...]) -> dict[str,
         raise EngineError(
             f'{MODEL_JSON}: no "model"; a folder or a Hugging Face name is needed; add "model": "checkpoint"'
         )
+    return given
+
+
+def check_arguments(given: Mapping[str, Any], folder: Path, known: tuple[str, ...]) -> dict[str, Any]:
+    """Engine arguments, every name known to the installed vLLM, paths made absolute.
+
+    Raises:
+        EngineError: unknown names (all are named, each with its nearest match), or a folder that is not there.
+    """
     unknown = [name for name in given if name not in known]
     if unknown:
         raise EngineError(
@@ -52,7 +61,7 @@ def _hint(name: str, known: tuple[str, ...]) -> str:
     return f"did you mean {close[0]} instead of {name}?" if close else f"nothing is like {name}"
 
 
-def _with_absolute_paths(given: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _with_absolute_paths(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Folders beside model.json by their whole path; other names (Hugging Face) as they are."""
     resolved = dict(given)
     for name in ("model", "tokenizer", "hf_config_path"):
@@ -73,8 +82,9 @@ def model_path(name: str, folder: Path) -> str:
     return name
 
 
-def is_local(arguments: Mapping[str, Any]) -> bool:
-    return Path(arguments["model"]).exists()
+def is_local(arguments: Mapping[str, Any], folder: Path = Path()) -> bool:
+    """Whether the weights lie on this machine, so that nothing need be asked of the network."""
+    return (folder / arguments["model"]).exists()
 
 
 def engine_environment(

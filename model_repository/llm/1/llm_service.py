@@ -9,7 +9,6 @@ the server every now and then whether clients went away.
 import asyncio
 import concurrent.futures
 import threading
-import uuid
 from typing import Any
 
 import llm_engine
@@ -18,23 +17,24 @@ import llm_requests
 import llm_sampling
 from llm_replies import Replies
 from llm_requests import Ask
+from llm_running import Engine
 
-CANCELLATION_POLL_S = 0.1
-ENGINE_EXIT_S = 1.0  # then it is killed; it holds nothing that would be lost
+POLL_S = 0.1
+STOP_S = 10.0
 WRONG_INPUT = (llm_requests.InputError, llm_messages.PromptError, llm_sampling.SamplingError)
 
 
 class Service:
     """The engine, its event loop, and the requests that it is answering."""
 
-    def __init__(self, arguments: dict[str, Any], chat_template: str | None, log: Any) -> None:
-        self._arguments, self._chat_template, self._log = arguments, chat_template, log
+    def __init__(self, engine: Engine, chat_template: str | None, log: Any) -> None:
+        self._engine, self._chat_template, self._log = engine, chat_template, log
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="llm event loop", daemon=True)
         self._beside = concurrent.futures.ThreadPoolExecutor(max_workers=1, thread_name_prefix="llm tokenizer")
         self._polls = concurrent.futures.ThreadPoolExecutor(max_workers=1, thread_name_prefix="llm cancellation")
         self._tasks: dict[asyncio.Task[None], Replies] = {}
-        self._engine: Any = None
+        self._watcher: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Start the engine; returns when it can answer.
@@ -46,12 +46,8 @@ class Service:
         asyncio.run_coroutine_threadsafe(self._start(), self._loop).result()
 
     async def _start(self) -> None:
-        self._engine = llm_engine.start_engine(self._arguments)
-        self._suggested = self._engine.model_config.get_diff_sampling_param()
-        self._vocabulary_size = self._engine.model_config.get_vocab_size()
-        self._max_model_len = self._engine.model_config.max_model_len
-        self._tokenizer = self._engine.get_tokenizer()
-        self._watch = self._loop.create_task(self._cancel_unwanted())
+        self._engine.start()
+        self._watcher = self._loop.create_task(self._watch())
 
     def answer(self, ask: Ask, replies: Replies) -> None:
         """Begin to answer; returns at once."""
@@ -73,12 +69,14 @@ class Service:
             self._fail(replies, error)
 
     async def _answer(self, ask: Ask, replies: Replies) -> None:
-        sampling = llm_sampling.sampling_params_from(ask.sampling_parameters, self._suggested, self._vocabulary_size)
+        engine = self._engine
+        engine.revive()
+        sampling = llm_sampling.sampling_params_from(ask.sampling_parameters, engine.suggested, engine.vocabulary_size)
         ids = await self._loop.run_in_executor(self._beside, self._token_ids, ask)
         if ask.passed_through:
             replies.send(llm_requests.first_tensors(ask))
         completion_tokens = 0
-        async for output in self._engine.generate({"prompt_token_ids": ids}, sampling, uuid.uuid4().hex):
+        async for output in engine.generate(ids, sampling):
             delta = output.outputs[0]
             completion_tokens += len(delta.token_ids)
             if output.finished:
@@ -90,55 +88,63 @@ class Service:
 
     def _token_ids(self, ask: Ask) -> list[int]:
         return llm_messages.token_ids(
-            self._tokenizer,
+            self._engine.tokenizer,
             ask.messages,
             ask.prompt,
             chat_template=self._chat_template,
-            max_model_len=self._max_model_len,
+            max_model_len=self._engine.max_model_len,
         )
 
     def _fail(self, replies: Replies, error: Exception) -> None:
-        if self._engine.errored:
+        if isinstance(error, llm_engine.EngineError):
+            replies.fail(str(error))
+        elif not self._engine.is_alive():
             replies.fail(
-                "llm: the engine has died; a running engine is needed; look for the reason in the server's log, then "
-                "reload the model or restart the server"
+                "llm: the engine died while it answered; a running engine is needed; it is being started anew, send "
+                "the request again"
             )
-            self._log(f"llm: the engine has died: {error!r}")
         elif isinstance(error, llm_engine.refusals()):  # vLLM's own check of values against the model: grammars, words
             replies.fail_as_wrong_input(str(llm_sampling.SamplingError(" ".join(str(error).split()))))
+            return
         else:
             replies.fail(f"llm: {type(error).__name__}: {error}")
-            self._log(f"llm: a request failed: {error!r}")
+        self._log(f"llm: a request failed: {error!r}")
 
-    async def _cancel_unwanted(self) -> None:
-        """Stop generating for clients that went away; cancelling the task makes vLLM abort the request."""
+    async def _watch(self) -> None:
+        """Stop generating for clients that went away, and revive an engine that died."""
         while True:
-            await asyncio.sleep(CANCELLATION_POLL_S)
+            await asyncio.sleep(POLL_S)
             for task, replies in list(self._tasks.items()):
-                try:
-                    if await self._loop.run_in_executor(self._polls, replies.is_cancelled):
-                        task.cancel()
-                except Exception as error:  # one request that cannot be asked about must not end the watch over others
-                    self._log(f"llm: cannot tell whether a request was cancelled: {error!r}")
+                if await self._loop.run_in_executor(self._polls, self._is_unwanted, replies):
+                    task.cancel()  # vLLM then aborts the request
+            try:
+                self._engine.revive()
+            except llm_engine.EngineError as error:
+                self._log(str(error))
+                return  # each further request will be told
+
+    def _is_unwanted(self, replies: Replies) -> bool:
+        try:
+            return replies.is_cancelled()
+        except Exception as error:  # one request that cannot be asked about must not end the watch over the others
+            self._log(f"llm: cannot tell whether a request was cancelled: {error!r}")
+            return False
 
     def is_ready(self) -> bool:
-        return self._engine is not None and not self._engine.errored
+        return self._engine.is_alive()
 
     def stop(self) -> None:
         """End the requests, the engine's processes and the threads, within seconds."""
         if self._thread.is_alive():
-            asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(timeout=10)
+            asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(timeout=STOP_S)
             self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(timeout=5)
+            self._thread.join(timeout=STOP_S)
         self._beside.shutdown(wait=False, cancel_futures=True)
         self._polls.shutdown(wait=False, cancel_futures=True)
 
     async def _stop(self) -> None:
-        if self._engine is None:
-            return
-        self._watch.cancel()
-        tasks = list(self._tasks)
+        tasks = [*self._tasks, *([self._watcher] if self._watcher else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._engine.shutdown(timeout=ENGINE_EXIT_S)
+        self._engine.stop()

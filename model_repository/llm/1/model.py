@@ -13,6 +13,7 @@ import llm_engine
 import llm_requests
 import triton_python_backend_utils as pb_utils
 from llm_replies import Replies
+from llm_running import Engine
 from llm_service import Service
 
 
@@ -21,28 +22,25 @@ class TritonPythonModel:
 
     def initialize(self, args: dict[str, str]) -> None:
         folder = Path(args["model_repository"]) / args["model_version"]
-        config = json.loads(args["model_config"])
-        parameters = {key: value["string_value"] for key, value in config.get("parameters", {}).items()}
         kind = args["model_instance_kind"]
         llm_engine.use_utf8()
-        text = (folder / llm_engine.MODEL_JSON).read_text(encoding="utf-8")
-        local = (folder / str(json.loads(text).get("model", ""))).exists()
+        given = llm_engine.read_model_json((folder / llm_engine.MODEL_JSON).read_text(encoding="utf-8"))
         os.environ.update(
             llm_engine.engine_environment(
-                parameters,
+                parameters_of(args["model_config"]),
                 kind=kind,
                 device_id=args["model_instance_device_id"],
-                local=local,
+                local=llm_engine.is_local(given, folder),
                 present=os.environ,
                 cores=llm_engine.available_cores(),
             )
         )
-        arguments = llm_engine.read_arguments(text, folder, llm_engine.known_arguments())
+        arguments = llm_engine.check_arguments(given, folder, llm_engine.known_arguments())
         llm_engine.check_instance(arguments, kind)
         template = folder / "chat_template.jinja"
-        self.service = Service(
-            arguments, template.read_text(encoding="utf-8") if template.exists() else None, pb_utils.Logger.log_error
-        )
+        log = pb_utils.Logger.log_error
+        chat_template = template.read_text(encoding="utf-8") if template.exists() else None
+        self.service = Service(Engine(arguments, log), chat_template, log)
         self.service.start()
 
     def execute(self, requests: list[Any]) -> None:
@@ -60,3 +58,8 @@ class TritonPythonModel:
 
     def finalize(self) -> None:
         self.service.stop()
+
+
+def parameters_of(model_config: str) -> dict[str, str]:
+    """The `parameters` of config.pbtxt."""
+    return {key: value["string_value"] for key, value in json.loads(model_config).get("parameters", {}).items()}

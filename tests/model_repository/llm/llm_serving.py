@@ -1,6 +1,8 @@
 """A repository with the model `llm` and the small Llama, and a client for it: what the tests beside this file share."""
 
+import contextlib
 import json
+import os
 import queue
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -107,9 +109,11 @@ class Stream:
 
 @dataclass(frozen=True)
 class Llm:
-    """A running server with the model `llm`."""
+    """A running server with the model `llm`: its gRPC and HTTP addresses, and the engine's arguments."""
 
     address: str
+    http: str
+    engine: dict[str, Any]
 
     def stream(self) -> Stream:
         return Stream(self.address)
@@ -118,6 +122,16 @@ class Llm:
         with self.stream() as stream:
             stream.send(**texts)
             return list(stream.receive())
+
+
+@contextlib.contextmanager
+def server(repository: Path) -> Iterator[Llm]:
+    """A real server over the repository, for as long as the `with` lasts."""
+    from embedded.server import EmbeddedServer
+
+    cache = Path(os.environ.get("TRITONKIT_CACHE", ROOT / ".cache"))
+    with EmbeddedServer(repository, entry=["llm"], cache=cache) as running:
+        yield Llm(running.grpc, running.http, MODEL_JSON)
 
 
 def joined(responses: list[Response]) -> str:

@@ -6,13 +6,20 @@ from typing import Any
 
 import llm_engine
 import pytest
-from llm_engine import EngineError, check_instance, engine_environment, read_arguments, with_cpu_defaults
+from llm_engine import (
+    EngineError,
+    check_arguments,
+    check_instance,
+    engine_environment,
+    read_model_json,
+    with_cpu_defaults,
+)
 
 KNOWN = ("model", "tokenizer", "max_model_len", "tensor_parallel_size", "speculative_config", "disable_log_stats")
 
 
 def read(folder: Path, **arguments: Any) -> dict[str, Any]:
-    return read_arguments(json.dumps(arguments), folder, KNOWN)
+    return check_arguments(read_model_json(json.dumps(arguments)), folder, KNOWN)
 
 
 def environment(**changes: Any) -> dict[str, str]:
@@ -35,6 +42,7 @@ def test_a_folder_beside_model_json_becomes_absolute(tmp_path: Path) -> None:
     assert (arguments["model"], arguments["tokenizer"]) == (whole, whole)
     assert arguments["speculative_config"] == {"model": whole}
     assert llm_engine.is_local(arguments)
+    assert llm_engine.is_local({"model": "checkpoint"}, tmp_path)
 
 
 def test_another_name_goes_to_vllm_as_it_is(tmp_path: Path) -> None:
@@ -56,9 +64,9 @@ def test_unknown_arguments_are_all_named_with_their_nearest_match(tmp_path: Path
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"model": ""}', '{"model": 5}'])
-def test_what_names_no_model_is_refused(tmp_path: Path, text: str) -> None:
+def test_what_names_no_model_is_refused(text: str) -> None:
     with pytest.raises(EngineError, match="^model.json: "):
-        read_arguments(text, tmp_path, KNOWN)
+        read_model_json(text)
 
 
 def test_the_arguments_of_the_installed_vllm_are_known() -> None:

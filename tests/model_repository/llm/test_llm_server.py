@@ -1,5 +1,6 @@
 """The model `llm` on the real server, a real vLLM engine behind it."""
 
+import http.client
 import json
 import threading
 import time
@@ -108,8 +109,9 @@ def test_wrong_sampling_parameters_are_refused_by_name(llm_server: Llm, values: 
 
 
 def test_a_prompt_longer_than_the_context_is_refused_with_both_numbers(llm_server: Llm) -> None:
+    allowed = llm_server.engine["max_model_len"] - 1
     error = the_error(llm_server.ask(MESSAGES=chat(None, None, "word " * 20_000), TRANSCRIPT="x"))
-    assert error.startswith("MESSAGES: ") and "at most 2047" in error and "max_model_len" in error
+    assert error.startswith("MESSAGES: ") and f"at most {allowed} are allowed" in error and "max_model_len" in error
     assert the_error(llm_server.ask(PROMPT="word " * 20_000)).startswith("PROMPT: ")
     assert_serves(llm_server)
 
@@ -164,15 +166,9 @@ def test_sixteen_requests_at_once_take_much_less_than_sixteen_times_one(llm_serv
     assert ratio < 8
 
 
-def test_generation_stops_when_the_client_goes_away(llm_server: Llm) -> None:
-    """The engine takes 16 requests at a time; a 17th must wait unless those before it really end in the engine."""
-    started = time.monotonic()
-    with llm_server.stream() as stream:
-        stream.send(MESSAGES=MESSAGES, SAMPLING_PARAMETERS=LONG)
-        assert list(stream.receive())[-1].values["COMPLETION_TOKENS"] == 1500
-    one_takes_s = time.monotonic() - started
-
-    gone = [llm_server.stream() for _ in range(16)]
+def test_generation_stops_when_grpc_clients_go_away(llm_server: Llm) -> None:
+    one_takes_s = seconds_of_a_long_answer(llm_server)
+    gone = [llm_server.stream() for _ in range(llm_server.engine["max_num_seqs"])]
     for stream in gone:
         stream.send(MESSAGES=MESSAGES, SAMPLING_PARAMETERS=LONG)
     for stream in gone:
@@ -182,10 +178,35 @@ def test_generation_stops_when_the_client_goes_away(llm_server: Llm) -> None:
         thread.start()
     for thread in leaving:
         thread.join()
+    assert_answers_at_once(llm_server, one_takes_s)
+
+
+def test_generation_stops_when_http_clients_close_their_connection(llm_server: Llm) -> None:
+    one_takes_s = seconds_of_a_long_answer(llm_server)
+    body = json.dumps({"MESSAGES": MESSAGES, "SAMPLING_PARAMETERS": LONG})
+    gone = [http.client.HTTPConnection(llm_server.http) for _ in range(llm_server.engine["max_num_seqs"])]
+    for connection in gone:
+        connection.request("POST", "/v2/models/llm/generate_stream", body)
+    answers = [connection.getresponse() for connection in gone]
+    for answer in answers:
+        assert answer.readline().startswith(b"data:")  # each is being answered
+    for connection, answer in zip(gone, answers, strict=True):
+        answer.close()
+        connection.close()
+    assert_answers_at_once(llm_server, one_takes_s)
+
+
+def seconds_of_a_long_answer(llm: Llm) -> float:
     started = time.monotonic()
-    assert_serves(llm_server)
+    last = llm.ask(MESSAGES=MESSAGES, SAMPLING_PARAMETERS=LONG)[-1]
+    assert last.values["COMPLETION_TOKENS"] == 1500
+    return time.monotonic() - started
+
+
+def assert_answers_at_once(llm: Llm, one_takes_s: float) -> None:
+    """All places of the engine (`max_num_seqs`) were taken: the next must wait unless those before it really ended."""
+    started = time.monotonic()
+    assert_serves(llm)
     waited_s = time.monotonic() - started
-    print(
-        f"one request of 1500 tokens takes {one_takes_s:.2f} s; after 16 cancelled ones the next took {waited_s:.2f} s"
-    )
+    print(f"a long answer takes {one_takes_s:.2f} s; after those that were given up the next took {waited_s:.2f} s")
     assert waited_s < one_takes_s / 2

@@ -1,0 +1,44 @@
+"""What happens when the engine's process dies, or cannot start. A server of its own each: nobody else wants these."""
+
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+from llm_serving import chat, joined, server, write_llm
+
+pytestmark = [pytest.mark.server, pytest.mark.slow]
+
+MESSAGES = chat("Yes.", "1 cup", "What do you hear and see?")
+
+
+def engine_pids() -> list[int]:
+    """Engine processes below this one."""
+    below = psutil.Process().children(recursive=True)
+    return [child.pid for child in below if "EngineCore" in " ".join(child.cmdline())]
+
+
+def test_a_dead_engine_is_told_to_those_it_left_and_started_anew(tmp_path: Path) -> None:
+    with server(write_llm(tmp_path)) as llm:
+        expected = joined(llm.ask(MESSAGES=MESSAGES))
+        (engine,) = engine_pids()
+        with llm.stream() as stream:
+            stream.send(MESSAGES=MESSAGES, SAMPLING_PARAMETERS='{"ignore_eos": true, "max_tokens": 2000}')
+            responses = stream.receive()
+            next(responses)
+            os.kill(engine, signal.SIGKILL)
+            last = list(responses)[-1]
+        assert last.error is not None and "the engine died while it answered" in last.error
+        assert joined(llm.ask(MESSAGES=MESSAGES)) == expected, "the next request must be answered, by a new engine"
+        (another,) = engine_pids()
+        assert another != engine
+    assert not psutil.pid_exists(another), "with the server its engine must go"
+
+
+def test_an_engine_argument_that_vllm_does_not_know_is_named_when_loading(tmp_path: Path) -> None:
+    from embedded.errors import LoadFailed
+
+    refused = pytest.raises(LoadFailed, match="unknown max_modl_len.*did you mean max_model_len")
+    with refused, server(write_llm(tmp_path, max_modl_len=5)):
+        pytest.fail("such a model must not load")

@@ -1,0 +1,1 @@
+"""Language models: the small Llama of our own (training, measuring, the checkpoint itself), and Gemma on request."""
