@@ -3,7 +3,8 @@
 In: the tokens of a window. Out: the next window, until the track ends.
 Exact mode is one track over the whole recording, every window prompted with the text before it.
 Fast mode is one track for each planned span, without prompts, as the package does with `clip_timestamps` and
-`condition_on_previous_text=False`.
+`condition_on_previous_text=False`; but what is left of a span behind its last segment is asked again only if it is
+longer than a second: spans end in pauses, and Whisper makes up words for the bits of silence in them.
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ FRAMES_PER_SECOND = 100
 FRAMES_PER_TIMESTAMP = 2
 NO_SPEECH_THRESHOLD = 0.6
 LOGPROB_THRESHOLD = -1.0
+SHORTEST_REST_FRAMES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +79,8 @@ class Track:
 
     @property
     def is_done(self) -> bool:
-        return self._seek >= self._end
+        rest = self._end - self._seek
+        return rest <= (SHORTEST_REST_FRAMES if self.segments and not self._is_prompted else 0)
 
     def next_window(self) -> Window:
         """The window to decode now."""
