@@ -38,8 +38,9 @@ def load_pipelines(names: Sequence[str], options: Mapping[str, str]) -> tuple[Pi
     taken: set[str] = set()
     for name in names or shipped_names():
         if ".py" in name:
-            with _beside(_file_of(name)):
-                found += _made(_from_file(name), options, taken)
+            file = _file_of(name)
+            with _beside(file):
+                found += _made(_from_file(file, name.partition(".py:")[2]), options, taken)
         else:
             found += _made(_shipped(name), options, taken)
     for option in options.keys() - taken if names else ():
@@ -109,9 +110,9 @@ def _beside(file: Path) -> Iterator[None]:
         sys.path.remove(str(file.parent))
 
 
-def _from_file(name: str) -> list[Pipeline | Callable[..., Pipeline]]:
-    wanted = name.partition(".py:")[2]
-    module = _module(_file_of(name))
+def _from_file(file: Path, wanted: str) -> list[Pipeline | Callable[..., Pipeline]]:
+    """The pipeline or function of the wanted name, or every pipeline of the file."""
+    module = _module(file)
     pipelines: dict[str, Pipeline | Callable[..., Pipeline]] = {
         variable: value for variable, value in vars(module).items() if isinstance(value, Pipeline)
     }
@@ -122,7 +123,7 @@ def _from_file(name: str) -> list[Pipeline | Callable[..., Pipeline]]:
         pipelines = {wanted: pipelines[wanted]} if wanted in pipelines else {}
     if not pipelines:
         raise DeclarationError(
-            where=name,
+            where=str(file),
             found=f"there is no Pipeline {f'named {wanted} ' if wanted else ''}in the file",
             expected="a variable that holds one, or after a colon the name of a function that returns one, is needed",
             fix="Write PIPELINE = Pipeline(...) in the file",
