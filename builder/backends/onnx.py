@@ -112,7 +112,7 @@ def read_tensors(name: str, path: Path) -> tuple[list[dict[str, Any]], list[dict
     Raises:
         DeclarationError: there is no such file, or it is no ONNX model, or a tensor is of a type Triton lacks.
     """
-    graph = _load(name, path).graph
+    graph = load_graph(name, path).graph
     weights = {weight.name for weight in graph.initializer}
     inputs = [_tensor(name, value) for value in graph.input if value.name not in weights]
     return inputs, [_tensor(name, value) for value in graph.output]
@@ -122,14 +122,19 @@ def external_data(name: str, path: Path) -> tuple[str, ...]:
     """Names of the files beside an ONNX file that hold its weights."""
     locations = {
         entry.value
-        for weight in _load(name, path).graph.initializer
+        for weight in load_graph(name, path).graph.initializer
         for entry in weight.external_data
         if entry.key == "location"
     }
     return tuple(sorted(locations))
 
 
-def _load(name: str, path: Path) -> Any:
+def load_graph(name: str, path: Path) -> Any:
+    """The parsed file, without weights that lie outside it.
+
+    Raises:
+        DeclarationError: there is no such file, or it is no ONNX model.
+    """
     import onnx as library
     from google.protobuf.message import DecodeError
 
