@@ -93,3 +93,21 @@ def test_the_examples_agree_on_the_real_pipelines(served: Any) -> None:
     found = json.loads(answer["outputs"][0]["data"][0])["detections"]
     assert [one["label"] for one in found] == labels
     assert "".join(event.get("TEXT", "") for event in events)
+
+
+def code_in_the_docs() -> list[str]:
+    """The Python code of docs/clients.md, block by block."""
+    return re.findall(r"```python\n(.*?)```", (CHECKOUT / "docs/clients.md").read_text(), re.DOTALL)
+
+
+def test_the_code_in_the_docs_runs(stand_ins: Any) -> None:
+    calls, _, in_tests = code_in_the_docs()
+    calls = calls.replace("grpc://127.0.0.1:8001", stand_ins.grpc)
+    lines = run(sys.executable, "-c", calls).splitlines()
+    assert lines[2:] == [
+        "heard: 113600 samples",
+        f"seen: ['{PHOTO_BYTES} bytes']",
+        "word0 word1 word2 ",
+        "(length after 3 tokens)",
+    ]
+    run(sys.executable, "-c", in_tests)

@@ -102,6 +102,9 @@ def test_any_model_can_be_inferred(client: Client) -> None:
     ]
     assert client.infer("echo", {"X": SAMPLES})["Y"].sum() == 480_000
     assert client.infer("echo", {"X": SAMPLES[:0]})["Y"].shape == (0,)
+    assert (
+        client.infer("echo", {"X": np.ones(1_300_000, np.float32)})["Y"].nbytes == 5_200_000
+    )  # gRPC's own limit: 4 MiB
 
 
 def test_any_model_can_be_streamed(streaming: Client) -> None:
@@ -144,10 +147,8 @@ def test_a_failure_in_the_middle_of_an_answer_keeps_the_servers_words(streaming:
 
 
 def test_an_answer_that_takes_too_long_is_a_timeout_and_the_next_request_works(client: Client) -> None:
-    begin = time.monotonic()
     with pytest.raises(RequestTimeout, match=r"transcribe on .*: no answer within 0\.3 s"):
         client.transcribe(SAMPLES, language="sleep 1", timeout_s=0.3)
-    assert time.monotonic() - begin < 2.5
     assert client.transcribe(SAMPLES[:2]).text.startswith("2 samples")
 
 
@@ -157,10 +158,8 @@ def test_a_stream_may_take_long_as_long_as_it_goes_on(streaming: Client) -> None
 
 def test_a_stream_that_falls_silent_is_a_timeout(streaming: Client) -> None:
     events = streaming.chat("Hi", words=3, pause_s=1.5, timeout_s=0.3)
-    begin = time.monotonic()
-    with pytest.raises(RequestTimeout, match=r"no answer within 0\.3 s\. The request was cancelled|may still"):
+    with pytest.raises(RequestTimeout, match=r"no answer within 0\.3 s\."):
         next(events)
-    assert time.monotonic() - begin < 1.4
 
 
 def test_a_slow_reader_is_no_timeout(streaming: Client) -> None:
@@ -184,7 +183,7 @@ def test_several_threads_stream_on_one_client_at_once(streaming: Client) -> None
     answers: dict[int, int] = {}
 
     def ask(number: int) -> None:
-        answers[number] = len(list(streaming.chat("Hi", words=number, pause_s=0.05)))
+        answers[number] = len(list(streaming.chat("Hi", words=number, pause_s=0.1)))
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(1, 9)]
     begin = time.monotonic()
@@ -193,7 +192,7 @@ def test_several_threads_stream_on_one_client_at_once(streaming: Client) -> None
     for thread in threads:
         thread.join(20)
     assert answers == {number: number + 1 for number in range(1, 9)}
-    assert time.monotonic() - begin < sum(range(1, 9)) * 0.05  # one after the other would take longer
+    assert time.monotonic() - begin < sum(range(1, 9)) * 0.1  # one after the other would take longer
 
 
 def test_two_streams_are_read_in_turn_in_one_thread(streaming: Client) -> None:
@@ -309,7 +308,7 @@ def test_many_tasks_stream_at_once(stand_ins: Any) -> None:
         async with connect_async(stand_ins.grpc) as client:
 
             async def count(words: int) -> int:
-                return len([event async for event in client.chat("Hi", words=words, pause_s=0.05)])
+                return len([event async for event in client.chat("Hi", words=words, pause_s=0.1)])
 
             begin = time.monotonic()
             counts = await asyncio.gather(*(count(words) for words in range(1, 9)))
@@ -317,7 +316,7 @@ def test_many_tasks_stream_at_once(stand_ins: Any) -> None:
 
     counts, seconds = asyncio.run(everything())
     assert counts == list(range(2, 10))
-    assert seconds < sum(range(1, 9)) * 0.05
+    assert seconds < sum(range(1, 9)) * 0.1
 
 
 @pytest.mark.parametrize("way", ["close", "cancel"])

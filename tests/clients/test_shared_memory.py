@@ -164,12 +164,12 @@ def test_shared_memory_is_faster_for_ten_megabytes(stand_ins: Any, nothing_is_le
     samples = np.ones(2_500_000, np.float32)
 
     def best_s(shared_memory: bool) -> float:
+        times = []
         with connect(stand_ins.grpc, shared_memory=shared_memory) as client:
-            times = []
             for _ in range(7):
                 begin = time.perf_counter()
-                client.infer("echo", {"X": samples[:1]}) if not times else client.transcribe(samples)
+                client.transcribe(samples)
                 times.append(time.perf_counter() - begin)
-            return min(times[1:])
+        return min(times)
 
     assert best_s(True) < best_s(False) / 1.5
