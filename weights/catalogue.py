@@ -6,14 +6,19 @@ The name of the folder says what is in it; a path of one's own gets a piece of i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from weights.errors import ExportError
 from weights.fetch import Say, fetch, sha256_of
 from weights.llm.choice import llm
 from weights.sources import WHISPER, YOLO
 from weights.store import export, hash_of_code
+
+if TYPE_CHECKING:
+    from weights.yolo.checkpoint import CheckpointOptions
 
 HERE = Path(__file__).parent
 __all__ = ["PACKAGED", "llm", "whisper", "yolo"]
@@ -60,13 +65,22 @@ def whisper(choice: str, cache: Path, say: Say, *, dtype: str = "float32") -> Pa
     )
 
 
-def yolo(choice: str, cache: Path, say: Say) -> Path:
+def yolo(
+    choice: str,
+    cache: Path,
+    say: Say,
+    *,
+    options: CheckpointOptions | None = None,
+    labels: Sequence[str] | None = None,
+) -> Path:
     """The export of a YOLO detection network.
 
     Args:
         choice: A packaged name, an Ultralytics `.pt`, or any YOLO `.onnx`.
         cache: The cache's root.
         say: Takes progress lines.
+        options: How Ultralytics exports a `.pt`; `image_size` counts for an `.onnx` of free size, too.
+        labels: Class names for an `.onnx` that has none in its metadata.
 
     Raises:
         WeightsError: It cannot be had or is no detection network that can be served.
@@ -74,25 +88,31 @@ def yolo(choice: str, cache: Path, say: Say) -> Path:
     if choice in YOLO:
         from weights.yolo.darknet import export_darknet
 
-        sources = fetch(YOLO[choice], cache, say)
+        cfg, weights, names = fetch(YOLO[choice], cache, say)
         content = "".join(file.sha256 for file in YOLO[choice])
-        return export(choice, _made_from("yolo", content), lambda out: export_darknet(*sources, out), cache, say)
+        made_from = _made_from("yolo", content)
+        return export(choice, made_from, lambda out: export_darknet(cfg, weights, names, out), cache, say)
+    from weights.yolo.checkpoint import CheckpointOptions
+
     path = Path(choice)
-    fill = _yolo_exporter(path, cache, say)
-    content = _content(path)
-    return export(f"yolo-{_stem(path)}-{content[:8]}", _made_from("yolo", content), fill, cache, say)
+    options = options or CheckpointOptions()
+    fill = _yolo_exporter(path, options, labels, cache, say)
+    made_from = _made_from("yolo", _content(path), repr(options), repr(labels))
+    return export(f"yolo-{_stem(path)}-{_short_hash(made_from)}", made_from, fill, cache, say)
 
 
-def _yolo_exporter(path: Path, cache: Path, say: Say) -> Callable[[Path], None]:
+def _yolo_exporter(
+    path: Path, options: CheckpointOptions, labels: Sequence[str] | None, cache: Path, say: Say
+) -> Callable[[Path], None]:
     if path.suffix == ".onnx":
         from weights.yolo.onnx_file import export_onnx_file
 
-        return lambda out: export_onnx_file(path, out)
+        return lambda out: export_onnx_file(path, out, labels, options.image_size)
     if path.suffix == ".pt":
         from weights.yolo.checkpoint import export_checkpoint
         from weights.yolo.environment import ultralytics_environment
 
-        return lambda out: export_checkpoint(path, out, python=ultralytics_environment(cache, say))
+        return lambda out: export_checkpoint(path, out, python=ultralytics_environment(cache, say), options=options)
     raise ExportError(
         f"YOLO checkpoint {path}: neither a packaged name ({', '.join(YOLO)}) nor a file that can be read. "
         "Give the path of an Ultralytics .pt or of an .onnx file."
@@ -102,6 +122,11 @@ def _yolo_exporter(path: Path, cache: Path, say: Say) -> Callable[[Path], None]:
 def _made_from(role: str, content: str, *options: str) -> dict[str, str]:
     """All that decides an export's content."""
     return {"content": content, "exporter": hash_of_code(HERE / role), "options": " ".join(options)}
+
+
+def _short_hash(made_from: Mapping[str, str]) -> str:
+    """Tells exports of one name apart: another content, other options."""
+    return hashlib.sha256(f"{made_from['content']} {made_from['options']}".encode()).hexdigest()[:8]
 
 
 def _content(path: Path) -> str:

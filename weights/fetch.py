@@ -150,10 +150,10 @@ def _read_member(archive: Path, ending: str) -> Iterator[bytes]:
         return
     with tarfile.open(archive) as package:
         name = _one(archive, ending, [n for n in package.getnames() if _ends(n, ending)])
-        member = package.extractfile(name)
-        if member is None:
+        content = package.extractfile(name)
+        if content is None:
             raise FetchError(f"{archive.name}: {name} is not a regular file there.")
-        yield from iter(lambda: member.read(1 << 20), b"")
+        yield from iter(lambda: content.read(1 << 20), b"")
 
 
 def _ends(name: str, ending: str) -> bool:
