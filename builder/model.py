@@ -59,6 +59,8 @@ class Model:
         artifacts: files that are made, for the version folder.
         texts: text to write, by path in the version folder: `{"model.json": "..."}`.
         pass_through: outputs that exist only when the input of the same name is given.
+        usual: sizes that vary, as a usual request has them, for what is added up beforehand: by tensor its dims (of a
+            string its bytes), and by name of an axis in its ONNX files that axis' size.
         version: number of the version folder.
         verbatim: the folder in `trees` has its own config.pbtxt, which stays as it is.
     """
@@ -70,6 +72,7 @@ class Model:
     artifacts: tuple[Artifact, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     pass_through: tuple[str, ...] = ()
+    usual: Mapping[str, int | tuple[int, ...]] = field(default_factory=dict)
     version: int = 1
     verbatim: bool = False
 
@@ -78,6 +81,7 @@ class Model:
         set_(self, "config", freeze(written_out(self.config)))
         set_(self, "profiles", freeze({name: written_out(part) for name, part in self.profiles.items()}))
         set_(self, "texts", freeze(self.texts))
+        set_(self, "usual", freeze(self.usual))
         for name in ("trees", "artifacts", "pass_through"):
             set_(self, name, tuple(getattr(self, name)))
 

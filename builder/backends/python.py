@@ -20,6 +20,7 @@ def python(
     texts: Mapping[str, str] | None = None,
     profiles: Mapping[str, Mapping[str, Any]] | None = None,
     pass_through: Sequence[str] = (),
+    usual: Mapping[str, Any] | None = None,
     **config: Any,
 ) -> Model:
     """A model that Triton's Python backend runs, on the CPU if nothing else is said.
@@ -28,6 +29,7 @@ def python(
         code: the folder with `model.py` and the files beside it; it becomes the version folder.
         input, output: its tensors, as `"AUDIO FP32 [-1]"` or dicts by Triton's names.
         artifacts, texts: further files of the version folder, see `Model`.
+        usual: sizes that vary, as a usual request has them, see `Model`.
         config: any other part of ModelConfig, by Triton's names.
 
     Raises:
@@ -50,6 +52,7 @@ def python(
         texts=texts,
         profiles=profiles,
         pass_through=pass_through,
+        usual=usual,
         **config,
     )
 
@@ -64,6 +67,7 @@ def python_model(
     texts: Mapping[str, str] | None = None,
     profiles: Mapping[str, Mapping[str, Any]] | None = None,
     pass_through: Sequence[str] = (),
+    usual: Mapping[str, Any] | None = None,
     **config: Any,
 ) -> Model:
     """As `python`, for code that is looked for when the repository is written, not before."""
@@ -81,4 +85,5 @@ def python_model(
         artifacts=tuple(artifacts),
         texts=texts or {},
         pass_through=tuple(pass_through),
+        usual=usual or {},
     )

@@ -46,5 +46,6 @@ def llm(
         engine=arguments,
         checkpoint=folder.absolute() if linked else None,
         pass_through=pass_through,
+        usual={"MESSAGES": [4000], "PROMPT": [4000], "TRANSCRIPT": [500], "DETECTIONS": [2000], "TEXT": [8]},
         **config,
     )

@@ -17,4 +17,5 @@ def prompt() -> Model:
         code=code_of("prompt"),
         input=["TRANSCRIPT? STRING [1]", "DETECTIONS? STRING [1]", "QUESTION? STRING [1]"],
         output=["MESSAGES STRING [1]"],
+        usual={"TRANSCRIPT": [500], "DETECTIONS": [2000], "QUESTION": [200], "MESSAGES": [4000]},
     )

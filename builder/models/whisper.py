@@ -19,6 +19,10 @@ from builder.tensors import did_you_mean
 FRAMES = 3000
 POSITIONS = 1500
 BATCH = 8
+# What a usual request brings, for sums made beforehand: half a minute of samples; rows and tokens of the decoder.
+HALF_A_MINUTE = 480_000
+SLOTS = 8
+LONGEST_TEXT = 448
 
 # n_mels and n_audio_state of the published checkpoints
 SIZES = {
@@ -57,6 +61,7 @@ def whisper(checkpoint: str | Path = "tiny.en", *, dimensions: tuple[int, int] |
     export = export_folder(checkpoint, "whisper-")
     n_mels, state = dimensions or _dimensions(str(checkpoint), export)
     window = f"FP32 [-1, {n_mels}, {FRAMES}]"
+    usual = {"MEL": [n_mels, FRAMES], "SPANS": [1, 2], "MODE": [5], "LANGUAGE": [2], "TASK": [10]}
     shared = [f"MEL FP32 [{n_mels}, -1]", "SPANS INT32 [-1, 2]"]
     return Whisper(
         features=python_model(
@@ -65,6 +70,7 @@ def whisper(checkpoint: str | Path = "tiny.en", *, dimensions: tuple[int, int] |
             input=["AUDIO FP32 [-1]", "MODE? STRING [1]"],
             output=[f"WINDOWS {window}", *shared],
             parameters={"encoder_batch_size": str(BATCH)},
+            usual={"AUDIO": [HALF_A_MINUTE], "WINDOWS": [1, n_mels, FRAMES], **usual},
         ),
         encoder=_encoder(export, n_mels, state),
         decoder=python_model(
@@ -80,6 +86,12 @@ def whisper(checkpoint: str | Path = "tiny.en", *, dimensions: tuple[int, int] |
             output=["TRANSCRIPT STRING [1]", "SEGMENTS STRING [1]", "DETECTED_LANGUAGE STRING [1]"],
             artifacts=[Artifact(source=export / "*", target="", exclude=("encoder.onnx*", "export.json"))],
             profiles={"gpu": {"instance_group": [{"kind": "KIND_GPU", "count": 1, "gpus": [0]}]}},
+            usual={
+                **usual,
+                "FEATURES": [1, POSITIONS, state],
+                **{"TRANSCRIPT": [500], "SEGMENTS": [2000], "DETECTED_LANGUAGE": [6]},
+                **{"batch": SLOTS, "past": LONGEST_TEXT, "new": 1, "picks": 1},
+            },
         ),
     )
 

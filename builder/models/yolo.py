@@ -58,6 +58,7 @@ def yolo(checkpoint: str | Path = DEFAULT) -> Yolo:
             input=["IMAGE UINT8 [-1]"],
             output=[{**images, "name": "IMAGES"}, "GEOMETRY FP32 [5]"],
             artifacts=described,
+            usual={"IMAGE": [1_000_000]},
         ),
         network=onnx_model(
             "yolo",
@@ -85,6 +86,10 @@ def yolo(checkpoint: str | Path = DEFAULT) -> Yolo:
                 "DETECTIONS STRING [1]",
             ],
             artifacts=[*described, Artifact(source=export / "labels.txt", target="labels.txt")],
+            usual={
+                "PREDICTIONS": predictions["dims"],
+                **{"BOXES": [20, 4], "SCORES": [20], "CLASSES": [20], "LABELS": [200], "DETECTIONS": [2000]},
+            },
         ),
     )
 
