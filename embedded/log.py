@@ -22,7 +22,8 @@ HARMLESS = tuple(
         r'W\S+ \S+ \d+ metrics\.cc:\d+\] "DCGM unable to start: DCGM initialization error"',
         r'E\S+ \S+ \d+ ensemble_scheduler\.cc:\d+\] "unable to create stream for \S+: CUDA driver version is '
         r'insufficient for CUDA runtime version"',
-        r'\S+ \S+ \d+ \S+\] "?no pinned memory pool, falling back to non-pinned system memory"?',
+        r'W\S+ \S+ \d+ pinned_memory_manager\.cc:\d+\] "failed to allocate pinned system memory: no pinned memory '
+        r'pool, falling back to non-pinned system memory"',
     )
 )
 

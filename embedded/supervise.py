@@ -85,13 +85,18 @@ def reap(server: int) -> int | None:
 
 
 def end_descendants() -> None:
-    """Ask every process below this one to end, and kill those that do not within a second."""
+    """Ask every process below this one to end, and kill those that do not within a second.
+
+    Python's resource trackers end by themselves when those they track are gone, and only then remove the semaphores of
+    processes that were killed: they are killed last.
+    """
     began = time.monotonic()
     asked: set[int] = set()
     while (left := descendants()) and time.monotonic() < began + GIVE_UP_S:
         late = time.monotonic() >= began + LEFTOVER_GRACE_S
+        very_late = time.monotonic() >= began + GIVE_UP_S - 1
         for pid in left:
-            if late or pid not in asked:
+            if very_late or (late and not is_resource_tracker(pid)) or pid not in asked:
                 asked.add(pid)
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL if late else signal.SIGTERM)
@@ -99,6 +104,15 @@ def end_descendants() -> None:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         time.sleep(0.02)
+
+
+def is_resource_tracker(pid: int) -> bool:
+    """Whether a process is one of multiprocessing's helpers."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return b"multiprocessing.resource_tracker" in file.read()
+    except OSError:
+        return False
 
 
 def descendants() -> list[int]:

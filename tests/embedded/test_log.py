@@ -13,6 +13,8 @@ HARMLESS = [
     'pool will not be available: CUDA driver version is insufficient for CUDA runtime version"',
     'I1129 18:01:07.383330 2283 cuda_memory_manager.cc:117] "CUDA memory pool disabled"',
     'E1129 18:01:07.383471 2283 server.cc:241] "CudaDriverHelper has not been initialized."',
+    'W1129 19:00:05.513498 380 pinned_memory_manager.cc:170] "failed to allocate pinned system memory: no pinned '
+    'memory pool, falling back to non-pinned system memory"',
     "Error: Failed to initialize NVML",
     'W1129 18:01:08.751394 2283 metrics.cc:798] "DCGM unable to start: DCGM initialization error"',
     'E1129 18:01:08.751394 2283 ensemble_scheduler.cc:1633] "unable to create stream for assistant: CUDA driver '
