@@ -95,21 +95,95 @@ def diff(
 
 @app.command()
 def check(
-    pipelines: Names = None,
+    subjects: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PIPELINES | DIR]",
+            help="shipped pipelines, path/to/file.py[:name], or the folder of a model repository; "
+            "all shipped pipelines if nothing is named",
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", help="the server: embedded (if not given), 24.10, 26.07-vllm, 26.07-vllm+py3..."),
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="hardware: cpu or gpu; for a folder cpu if not given")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    sarif: Annotated[bool, typer.Option("--sarif", help="print SARIF 2.1.0, for code hosts")] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="correct what can be corrected safely, and show the change")
+    ] = False,
     whisper: Whisper = None,
     yolo: Yolo = None,
     llm: Llm = None,
     set_: Set = None,
-    target: Target = "embedded",
 ) -> None:
-    """Ask every rule about some pipelines, and tell every problem at once. Exit status 1 if one is an error."""
-    from builder.check import check_pipelines
+    """Ask every rule about pipelines or any model repository, and tell everything at once. Status 1 on an error."""
+    from builder.checking import check_folder, check_named_pipelines, fix_folder
 
+    if json_ and sarif:
+        raise typer.BadParameter("--json and --sarif cannot be given together")
+    if profile not in (None, "cpu", "gpu"):
+        raise typer.BadParameter(f"{profile!r}: cpu or gpu is needed", param_hint="--profile")
+    if target is not None:
+        _release(target)
+    folders = [subject for subject in subjects or () if Path(subject).is_dir()]
+    if folders and len(subjects or ()) > 1:
+        raise typer.BadParameter("one folder, or pipelines, can be named")
+    if fix and not folders:
+        raise typer.BadParameter(
+            "the folder of a repository is needed; of pipelines correct the Python", param_hint="--fix"
+        )
     with _problems_told():
-        found = _pipelines(pipelines, whisper, yolo, llm, set_)
-        plan, findings = check_pipelines(found, _release(target))
-        _report(findings)
-    print(f"{', '.join(plan.pipelines)}: {len(plan.models)} models, {len(plan.ensembles)} ensembles, no errors")
+        if folders:
+            if fix:
+                for change in fix_folder(Path(folders[0]), target, profile):
+                    print(change.diff(), end="", file=sys.stderr if json_ or sarif else sys.stdout)
+            report = check_folder(Path(folders[0]), target, profile)
+        else:
+            pipelines = _pipelines(subjects, whisper, yolo, llm, set_)
+            report = check_named_pipelines(pipelines, target or "embedded", profile)
+    if json_:
+        from builder.reports.jsonform import json_report
+
+        print(json_report(report))
+    elif sarif:
+        from builder.reports.sarif import sarif_report
+        from builder.rules import ALL_RULES
+
+        print(sarif_report(report, ALL_RULES, folders[0] if folders else ""))
+    else:
+        from rich.console import Console
+
+        from builder.reports.text import print_report
+
+        print_report(report, Console(stderr=bool(report.findings), highlight=False, soft_wrap=True))
+    if report.count("error"):
+        raise typer.Exit(1)
+
+
+@app.command()
+def explain(
+    code: Annotated[str | None, typer.Argument(help="a code, such as TK401")] = None,
+    all_: Annotated[bool, typer.Option("--all", help="print the page of all codes, as Markdown")] = False,
+) -> None:
+    """Say what a code means, what a server does about it, and how to switch it off."""
+    from builder.reports.page import codes_page, explanation
+    from builder.rules import ALL_RULES
+    from builder.tensors import did_you_mean
+
+    if all_ == (code is not None):
+        raise typer.BadParameter("a code, or --all, is needed")
+    if all_:
+        print(codes_page(ALL_RULES), end="")
+        return
+    wanted = str(code).upper()
+    known = {rule.code: rule for rule in ALL_RULES}
+    if wanted not in known:
+        raise typer.BadParameter(f"no rule has the code {code}{did_you_mean(wanted, known)}", param_hint="CODE")
+    print(explanation(known[wanted]))
 
 
 @app.command()

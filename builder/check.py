@@ -32,7 +32,9 @@ def checked_plan(pipelines: Sequence[Pipeline], release: str = "embedded") -> Pl
     return plan
 
 
-def check_pipelines(pipelines: Sequence[Pipeline], release: str = "embedded") -> tuple[Plan, tuple[Finding, ...]]:
+def check_pipelines(
+    pipelines: Sequence[Pipeline], release: str = "embedded", profiles: Sequence[str] = PROFILES
+) -> tuple[Plan, tuple[Finding, ...]]:
     """The plan of some pipelines, and everything the rules find, for every profile."""
     plan = make_plan(pipelines, release)
     base = plan.catalog(PROFILES[0])
@@ -42,7 +44,7 @@ def check_pipelines(pipelines: Sequence[Pipeline], release: str = "embedded") ->
         for rule in PIPELINE_RULES
         for problem in rule(Declared(pipeline=pipeline, together=tuple(pipelines)), base)
     ]
-    for profile in PROFILES:
+    for profile in profiles:
         findings += check_catalog(plan.catalog(profile))
     families = {ensemble.name: ensemble.pipeline for ensemble in plan.ensembles}
     return plan, _each_once(findings, families)

@@ -98,6 +98,11 @@ class Rule(Generic[Subject]):
     server: Literal["refuses", "accepts"]
     ask: Callable[[Subject, Catalog], Iterable[Problem]] = field(repr=False)
 
+    @property
+    def description(self) -> str:
+        """What the rule says of itself, in one line."""
+        return " ".join((self.ask.__doc__ or self.title).split())
+
     def __call__(self, subject: Subject, catalog: Catalog) -> Iterator[Problem]:
         return iter(self.ask(subject, catalog))
 

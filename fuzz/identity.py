@@ -10,14 +10,19 @@ import numpy as np
 import triton_python_backend_utils as pb_utils
 
 
+def number(text):
+    """A small number, 2 where the text is none."""
+    return int(text) if text.isdigit() and len(text) < 3 else 2
+
+
 class TritonPythonModel:
     """Zeros of the declared types and dims."""
 
     def initialize(self, args):
         config = json.loads(args["model_config"])
-        parameters = {key: value["string_value"] for key, value in config.get("parameters", {}).items()}
-        self.size = int(parameters.get("SIZE", "2"))
-        self.responses = int(parameters.get("RESPONSES", "2"))
+        parameters = {key: value.get("string_value", "") for key, value in config.get("parameters", {}).items()}
+        self.size = number(parameters.get("SIZE", ""))
+        self.responses = number(parameters.get("RESPONSES", ""))
         self.is_batching = config["max_batch_size"] > 0
         self.is_decoupled = config.get("model_transaction_policy", {}).get("decoupled", False)
         self.outputs = [

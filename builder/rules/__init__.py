@@ -55,6 +55,7 @@ MODEL_RULES: tuple[Rule[Entry], ...] = (
     backends.absent_backend,
     backends.absent_runtime,
     backends.absent_agent,
+    backends.no_agents,
     backends.metric_tags,
     parameters.force_cpu,
     parameters.near_key,

@@ -109,6 +109,23 @@ def absent_agent(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
 
 
 @rule(
+    "TK125",
+    "error",
+    "repository agents without any",
+    why="The server ends while it reads this config, and every other model with it (seen on 2.51)",
+)
+def no_agents(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """`model_repository_agents` with an empty list of agents."""
+    if "model_repository_agents" in entry.config and not entry.config["model_repository_agents"].get("agents"):
+        yield Problem(
+            path=("model_repository_agents",),
+            found="model_repository_agents without agents",
+            expected="at least one agent is needed",
+            fix="Take it out",
+        )
+
+
+@rule(
     "TK124", "error", "metric tag that is no label name", why="The server ends while it loads this model (seen on 2.51)"
 )
 def metric_tags(entry: Entry, catalog: Catalog) -> Iterator[Problem]:

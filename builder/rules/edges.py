@@ -132,12 +132,12 @@ def _fix(here: Seen, other: Seen) -> str:
             "and reshape to what the model itself wants"
         )
     with_one = (1, *other.dims)
-    if here.dims and dims_agree(with_one, here.dims) and here.step is not None:
+    if here.dims[:1] == (1,) and dims_agree(with_one, here.dims) and here.step is not None:
         return (
             f"On {here.model} write dims: {dims_text(other.dims)} reshape {{ shape: {dims_text(here.dims)} }}; "
             "a reshape on the maker would not help, dims are what is compared"
         )
-    if other.dims and dims_agree((1, *here.dims), other.dims) and other.step is not None:
+    if other.dims[:1] == (1,) and dims_agree((1, *here.dims), other.dims) and other.step is not None:
         return f"On {other.model} write dims: {dims_text(here.dims)} reshape {{ shape: {dims_text(other.dims)} }}"
     return "Map another tensor, correct the dims that are wrong, or add a step that converts"
 

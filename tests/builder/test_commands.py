@@ -100,7 +100,8 @@ def test_check_says_how_much_was_checked(run):
     done = run("check")
     assert (done.exit_code, done.stdout) == (
         0,
-        "assistant, detect, transcribe: 8 models, 6 ensembles, no errors\n",
+        "assistant, detect, transcribe: 8 models, 6 ensembles, no findings "
+        "(for the embedded server, profile cpu, gpu)\n",
     )
 
 
