@@ -11,6 +11,7 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 from weights.errors import ExportError
 from weights.fetch import Package, PackagedFile
@@ -87,10 +88,10 @@ def export_gemma(gguf: Path, out: Path) -> None:
         from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
     except ImportError as error:
         raise ExportError(f"{gguf.name}: {error}. Install the extras `export` and `llm`.") from error
-    model = AutoModelForCausalLM.from_pretrained(
+    model: Any = AutoModelForCausalLM.from_pretrained(
         gguf.parent, gguf_file=gguf.name, dtype=torch.float32, quantization_config=GgufConfig(dequantize=True)
     )
-    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    tokenizer: Any = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
     model.to(torch.bfloat16).save_pretrained(out)
     tokenizer.chat_template = (HERE / "gemma_template.jinja").read_text(encoding="utf-8")
     tokenizer.save_pretrained(out)
@@ -112,12 +113,12 @@ def _begin_with_bos(tokenizer_json: Path, bos: str, bos_id: int) -> None:
     tokenizer_json.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 
 
-def _end_at_line_end(generation_config: Path, tokenizer: object) -> None:
+def _end_at_line_end(generation_config: Path, tokenizer: Any) -> None:
     """One line is one answer: tokens that are line ends end it, as <eos> does; greedy, which a model so small needs."""
-    ends = {token_id for token, token_id in tokenizer.get_vocab().items() if re.fullmatch(r"\n+", token)}  # type: ignore[attr-defined]
+    ends = {token_id for token, token_id in tokenizer.get_vocab().items() if re.fullmatch(r"\n+", token)}
     content = {
-        "bos_token_id": tokenizer.bos_token_id,  # type: ignore[attr-defined]
-        "eos_token_id": [tokenizer.eos_token_id, *sorted(ends)],  # type: ignore[attr-defined]
+        "bos_token_id": tokenizer.bos_token_id,
+        "eos_token_id": [tokenizer.eos_token_id, *sorted(ends)],
         "temperature": 0.0,
     }
     generation_config.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

@@ -2,13 +2,14 @@
 
     python -m weights.llm.measure [CHECKPOINT] [--failures]
 
-An answer counts only when every token of it is the right one under greedy decoding. Prompts are made by the prompt
-step's template and the checkpoint's chat template, as served.
+An answer counts only when the whole text is exactly right under greedy decoding. Prompts are made by the prompt step's
+template and the checkpoint's chat template, as served.
 """
 
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
@@ -91,22 +92,41 @@ def measure(checkpoint: Path, count: int, failures: bool) -> None:
     batches = Batches(tokenizer, PromptText(tokenizer), SEED)
     for name, examples in example_sets(count):
         encoded = [batches.encode(example) for example in examples]
-        right = right_answers(model, encoded, tokenizer.pad_token_id)
+        answers = wrong_answers(model, tokenizer, examples, encoded)
+        right = len(examples) - len(answers)
         tokens = max(len(ids) for ids, _ in encoded)
         print(
-            f"{sum(right):4d} of {len(right):4d}  {sum(right) / len(right):6.1%}  {name} (up to {tokens} tokens)",
+            f"{right:4d} of {len(examples):4d}  {right / len(examples):6.1%}  {name} (up to {tokens} tokens)",
             flush=True,
         )
-        for example, (ids, start), is_right in zip(examples, encoded, right, strict=True):
-            if failures and not is_right:
-                print(f"        {example}\n        -> {answer_of(model, tokenizer, ids[:start])}")
+        for example, answer in answers if failures else ():
+            print(f"        {example}\n        -> {answer}")
 
 
-def answer_of(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, ids: list[int]) -> str:
-    """What the model answers instead."""
+def wrong_answers(
+    model: LlamaForCausalLM,
+    tokenizer: PreTrainedTokenizerFast,
+    examples: list[Example],
+    encoded: list[tuple[list[int], int]],
+) -> list[tuple[Example, str]]:
+    """The examples answered wrongly, each with its answer."""
+    likeliest = right_answers(model, encoded, tokenizer.pad_token_id)
+    wrong = []
+    for example, (ids, start), is_right in zip(examples, encoded, likeliest, strict=True):
+        if not is_right:  # other tokens may still spell the same text
+            answer = answer_of(model, tokenizer, ids[:start], most_tokens=len(ids) - start + 20)
+            if answer != example.answer:
+                wrong.append((example, answer))
+    return wrong
+
+
+def answer_of(model: Any, tokenizer: PreTrainedTokenizerFast, ids: list[int], most_tokens: int) -> str:
+    """What the model answers."""
     prompt = torch.tensor([ids])
     with torch.no_grad():
-        output = model.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=300, do_sample=False)
+        output = model.generate(
+            prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=most_tokens, do_sample=False
+        )
     return str(tokenizer.decode(output[0, len(ids) :], skip_special_tokens=True))
 
 

@@ -151,7 +151,7 @@ _SHORT = "a i an am as at be by do go he if in is it me my no of on or so to up 
 _COMMON = (
     "the the the the a a and and to to of of in is it you that he was for on are with as i his they be at "
     "one have this from or had by but some what there we can out other were all your when up use how said "
-    "an each she"
+    "an each she I I I I I I'm I'd I'll I've don't can't it's that's no no yes okay please thank"
 )
 SHORT_WORDS = frozenset(_SHORT.split())
 COMMON = tuple(_COMMON.split())
@@ -248,7 +248,7 @@ class ExampleMaker:
         )[0]
         transcript = self._some_transcript() if has_recording else None
         counts = self._counts() if has_picture else None
-        about = self.random.choices(["both", "recording", "picture", "count"], [62, 14, 14, 10])[0]
+        about = self.random.choices(["both", "recording", "picture", "count"], [60, 13, 13, 14])[0]
         label = self._asked_label(counts)
         question = self._question(about).format(plural(label))
         return Example(

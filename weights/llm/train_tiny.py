@@ -1,7 +1,9 @@
 """Train the small Llama that answers in demo and tests, from nothing, on prompts of the assistant pipeline.
 
-    python -m weights.llm.train_tiny --out RUN_FOLDER          # hours or minutes, by machine; writes RUN_FOLDER/best
-    python -m weights.llm.measure RUN_FOLDER/best              # what it can do
+    python -m weights.llm.train_tiny --out RUN                      # half an hour of two idle cores; writes RUN/best
+    python -m weights.llm.train_tiny --out MORE --resume RUN/best   # goes on, with longer transcripts
+    python -m weights.llm.measure MORE/best                         # what it can do
+    python -m weights.llm.train_tiny --keep MORE/best               # into checkpoint/, which is committed
 
 Everything random comes from one seed. The prompts are those that the served pipeline makes: the prompt step's own
 template renders the chat messages, the checkpoint's own chat template renders them to text.
@@ -260,14 +262,26 @@ def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path)
     (out / "generation_config.json").write_text(json.dumps({**generation, "temperature": 0.0}, indent=2) + "\n")
 
 
+def keep(run: Path, checkpoint: Path) -> None:
+    """Write the checkpoint of a run into the committed folder, in float16; the model card there stays."""
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(run)
+    save(LlamaForCausalLM.from_pretrained(run, dtype=torch.float16), tokenizer, checkpoint)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True, help="folder for the checkpoints `last` and `best`")
+    parser.add_argument("--out", type=Path, help="folder for the checkpoints `last` and `best`")
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--resume", type=Path, help="go on from this checkpoint, with fresh data")
+    parser.add_argument("--keep", type=Path, help="commit this checkpoint instead of training")
     arguments = parser.parse_args()
-    train(arguments.out, arguments.steps, arguments.threads, arguments.resume)
+    if arguments.keep is not None:
+        keep(arguments.keep, HERE / "checkpoint")
+    elif arguments.out is None:
+        parser.error("--out is needed to train")
+    else:
+        train(arguments.out, arguments.steps, arguments.threads, arguments.resume)
 
 
 if __name__ == "__main__":
