@@ -13,7 +13,11 @@ from weights.whisper.checkpoint import Checkpoint, Dimensions
 
 
 def random_checkpoint(dimensions: Dimensions, seed: int = 0) -> Checkpoint:
-    """Random weights, scaled so that what goes through the network neither fades nor explodes."""
+    """Random weights of a scale at which every part of the network matters to the next token.
+
+    Small token embeddings: they are also the output projection, and big ones make the last token the likeliest next.
+    Big queries: attention that looks at single places of the audio, and not at the average of all.
+    """
     rng = np.random.default_rng(seed)
     arrays = {name: _array(name, shape, rng) for name, shape in _shapes(dimensions)}
     return Checkpoint(source=f"random weights, seed {seed}", dimensions=dimensions, arrays=arrays)
@@ -26,8 +30,8 @@ def _array(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.nd
     if len(shape) == 1:  # a norm's weight
         return 1.0 + 0.1 * values
     if "embedding" in name:
-        return values
-    return values / np.float32(np.sqrt(np.prod(shape[1:])))
+        return np.float32(0.3 if "token" in name else 1.0) * values
+    return np.float32(4.0 if "query" in name else 1.0) * values / np.float32(np.sqrt(np.prod(shape[1:])))
 
 
 def _shapes(sizes: Dimensions) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -2,6 +2,7 @@
 
 Not decoupled, and yet many requests share one running batch: `execute` hands them to a decode loop and returns, and
 their responses are sent from the loop's thread as they are done. The work is in the files beside this one.
+A cancelled request leaves the batch; but inside an ensemble Triton tells a cancellation only to steps not yet begun.
 """
 
 import json
@@ -49,6 +50,8 @@ class TritonPythonModel:
                 self.loop.submit(self._job(request, sender))
             except whisper_tokens.InputError as error:
                 _send(sender, _failed(str(error), pb_utils.TritonError.INVALID_ARG))
+            except Exception as error:  # raised from here it would leave the requests before it without their answers
+                _send(sender, _failed(f"whisper_decoder: {error!r}", pb_utils.TritonError.INTERNAL))
 
     def finalize(self) -> None:
         self.loop.stop()

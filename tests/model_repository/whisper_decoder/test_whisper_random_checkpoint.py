@@ -44,7 +44,7 @@ def test_exact_mode_says_what_the_package_says(both, seconds: float, language: s
     expected = whisper.transcribe(network, samples, temperature=0, fp16=False, language=language, task=task)
     job = listener.listen(listener.ask_of(samples, language=language, task=task)).result(60)
     assert tokens_of(job) == package_s_tokens(expected)
-    assert len(tokens_of(job)) > 10
+    assert len(tokens_of(job)) > 5
     assert job.language == expected["language"]
     assert job.transcript() == expected["text"].strip()
 
@@ -62,4 +62,4 @@ def test_fast_mode_is_the_package_on_clips_without_prompts(both, monkeypatch: py
     )  # fmt: skip
     job = listener.listen(ask).result(60)
     assert tokens_of(job) == package_s_tokens(expected)
-    assert len(tokens_of(job)) > 30
+    assert len(set(tokens_of(job))) > 15
