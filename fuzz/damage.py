@@ -349,7 +349,8 @@ def _agents(config: Config, chance: random.Random) -> None:
 
 _MODEL: tuple[Callable[[Config, random.Random], None], ...] = (
     _other_dims, _other_type, _no_field, _reshape, _tensor_field, _batch_size, _doubled_tensor, _name, _scheduler,
-    _scheduler, _sequences, _initial_state, _instances, _cache, _policy, _warmup, _parameters, _batch_io, _backend, _agents,
+    _scheduler, _sequences, _initial_state, _instances, _cache, _policy, _warmup, _parameters, _batch_io, _backend,
+    _agents,
 )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ LAYERS = (
     ("pictures", ("draw",)),
     ("rendering", ("render",)),
     ("disk", ("contents", "manifest", "transaction", "repository")),
+    ("reports", ("settings", "fixes", "reports", "checking")),
     ("edges", ("loading", "commands", "__init__", "__main__")),
 )
 LEVEL = {module: level for level, (_, modules) in enumerate(LAYERS) for module in modules}

@@ -83,8 +83,8 @@ def test_another_type_than_the_files(in_file, in_config, told_of_onnx):
     file = onnx_file([("x", in_file, [3])], [("y", in_file, [3])])
     lines = told_of_onnx(config(f"x {in_config} [3]", f"y {in_file} [3]"), file)
     assert lines == [
-        f"TK854 m/config.pbtxt:2 m, input x: file: TYPE_{in_file}, config: TYPE_{in_config}, TYPE_{in_file} is needed"
-        f", the type in the file. Write data_type: TYPE_{in_file}, or export the file with TYPE_{in_config} at this input."
+        f"TK854 m/config.pbtxt:2 m, input x: file: TYPE_{in_file}, config: TYPE_{in_config}, TYPE_{in_file} is "
+        f"needed, the type in the file. Write data_type: TYPE_{in_file}, or export the file with TYPE_{in_config} at this input."
     ]
 
 
