@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from embedded.server import EmbeddedServer
 
 app = typer.Typer()
+HOW_TO_ASK = {
+    "assistant": "tritonkit ask 'What is in the picture?' --image PICTURE",
+    "transcribe": "tritonkit transcribe RECORDING",
+    "detect": "tritonkit detect PICTURE",
+}
 
 
 class Stopped(Exception):
@@ -42,9 +47,11 @@ def serve(
     http_port: Annotated[int, typer.Option(help="0 takes a free one.")] = 8000,
     grpc_port: Annotated[int, typer.Option(help="0 takes a free one.")] = 8001,
     metrics_port: Annotated[int, typer.Option(help="0 takes a free one.")] = 8002,
-    log: Annotated[Path | None, typer.Option(help="File for the whole log. [default: .cache/logs/serve.log]")] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="File for the whole log; .cache/logs/serve.log if not given.")
+    ] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads per model process.")] = None,
-    timeout_s: Annotated[float, typer.Option(help="Seconds until everything must have loaded.")] = 600.0,
+    timeout_s: Annotated[float, typer.Option("--timeout", help="Seconds until everything must have loaded.")] = 600.0,
     flag: Annotated[
         list[str] | None, typer.Option("--flag", help="A flag for tritonserver itself: --flag=--log-verbose=1")
     ] = None,
@@ -136,8 +143,17 @@ def say_ready(server: EmbeddedServer, seconds: float) -> None:
     print(f"  gRPC     {server.grpc}")
     print(f"  metrics  {server.metrics}")
     print(f"  log      {server.log_file}")
-    print(f"What a model takes and gives: curl http://{server.http}/v2/models/{names[0]}   (Ctrl-C ends the server)")
+    print(f"Ask it:    {how_to_ask(server)}")
+    print("Ctrl-C ends the server.")
     sys.stdout.flush()
+
+
+def how_to_ask(server: EmbeddedServer) -> str:
+    """A command that asks what is served: one of the shipped pipelines, or any model what it takes and gives."""
+    for pipeline, command in HOW_TO_ASK.items():
+        if pipeline in server.loads.models:
+            return f"{command} --url grpc://{server.grpc}"
+    return f"curl http://{server.http}/v2/models/{min(server.loads.models)}"
 
 
 def serve_by_docker(

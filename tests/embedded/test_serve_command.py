@@ -55,7 +55,7 @@ def test_serve_says_where_it_listens_and_ends_when_told(
         _, told = process.communicate(timeout=20)
     assert process.returncode == 0
     assert time.monotonic() - began < 9
-    assert rest == ["gRPC", "metrics", "log", "What"]
+    assert rest == ["gRPC", "metrics", "log", "Ask"]
     assert told.splitlines() == ["echo: loading", told.splitlines()[1], "ending the server"]
     assert told.splitlines()[1].startswith("echo: ready (")
     assert "successfully loaded 'echo'" in (tmp_path / "the.log").read_text()
