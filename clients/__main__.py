@@ -19,12 +19,14 @@ import typer
 
 from clients.defaults import DEFAULT_URL, MAX_TOKENS, TIMEOUT_S
 from clients.errors import ClientError
+from clients.gateway.command import gateway
 from clients.show import json_line, segment_lines, srt, write_detections, write_events
 
 if TYPE_CHECKING:
     from clients.client import Client
 
 app = typer.Typer(no_args_is_help=True)
+app.command()(gateway)
 
 STDIN = "-"
 Url = Annotated[str, typer.Option(envvar="TRITONKIT_URL", help="grpc://host:port or http://host:port")]

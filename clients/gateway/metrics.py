@@ -38,9 +38,7 @@ class Metrics:
         self.refused = Counter(
             "tritonkit_gateway_refused", "Requests refused because too many are in flight", registry=self.registry
         )
-        self.tokens = Counter(
-            "tritonkit_gateway_tokens", "Tokens read and written", ("kind",), registry=self.registry
-        )
+        self.tokens = Counter("tritonkit_gateway_tokens", "Tokens read and written", ("kind",), registry=self.registry)
 
     def text(self) -> bytes:
         """All counters as Prometheus reads them."""

@@ -22,4 +22,4 @@ def is_wrong_input(words: str) -> bool:
 def is_full(error: RequestRejected) -> bool:
     """Whether a queue of the server was full, so that sending the same again later may help."""
     cause = error.__cause__
-    return isinstance(cause, grpc.RpcError) and cause.code() == grpc.StatusCode.UNAVAILABLE  # type: ignore[attr-defined]
+    return isinstance(cause, grpc.RpcError) and cause.code() == grpc.StatusCode.UNAVAILABLE
