@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from builder.commands.plan import plan
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -31,6 +33,7 @@ Llm = Annotated[str | None, typer.Option("--llm", help="language model: a packag
 Set = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE for a function of a pipeline that takes KEY")]
 Target = Annotated[str, typer.Option("--target", help="release to build for: a container tag, or embedded")]
 DEFAULT_OUT = CHECKOUT / "model_repository"
+app.command()(plan)
 
 
 @app.command()

@@ -93,9 +93,7 @@ def _after_folding(
     left = []
     for node in nodes:
         read = [name for name in _read(node) if name]
-        if all(name in constant for name in read) and node.op_type != "Constant":
-            constant |= {name: known.get(name, 0) for name in node.output}
-        elif node.op_type == "Constant":
+        if all(name in constant for name in read) and node.op_type != "Constant" or node.op_type == "Constant":
             constant |= {name: known.get(name, 0) for name in node.output}
         else:
             left.append(node)

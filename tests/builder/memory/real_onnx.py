@@ -14,9 +14,9 @@ from pathlib import Path
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
-import numpy as np  # noqa: E402
-import onnx  # noqa: E402
-import onnxruntime  # noqa: E402
+import numpy as np
+import onnx
+import onnxruntime
 
 DTYPES = {"tensor(float)": np.float32, "tensor(int64)": np.int64}
 

@@ -1,0 +1,1 @@
+"""Commands that are larger than a screen: their arguments here, their printing beside them."""

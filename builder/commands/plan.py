@@ -1,0 +1,155 @@
+"""Command `tritonkit plan`: the GPUs' memory, what to set, and how every tensor gets from step to step."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from builder.memory.devices import Gpu
+
+CHECKOUT = Path(__file__).parents[2]
+QUERY = ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits")
+
+
+def plan(
+    pipelines: Annotated[list[str], typer.Argument(help="shipped pipelines, or path/to/file.py[:name]")],
+    gpu: Annotated[str, typer.Option("--gpu", help="L4, A100-80, 2xH100, 24GiB..., or detected")] = "detected",
+    verify: Annotated[
+        Path | None, typer.Option("--verify", help="log of a server run with --log-verbose=1, to compare edge by edge")
+    ] = None,
+    profile: Annotated[str, typer.Option("--profile", help="cpu: only the edges, on the embedded server")] = "gpu",
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object, for machines")] = False,
+    concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="requests under way at once")] = 8,
+    size: Annotated[
+        list[str] | None, typer.Option("--size", help="TENSOR=DIMS of a usual request: AUDIO=480000, mel=80x3000")
+    ] = None,
+    reserve: Annotated[
+        list[str] | None, typer.Option("--reserve", help="MODEL=SIZE of GPU memory that no file tells: clip=2GiB")
+    ] = None,
+    engine: Annotated[
+        list[str] | None, typer.Option("--engine", help="KEY=VALUE of vLLM's arguments: max_model_len=8192")
+    ] = None,
+    whisper: Annotated[str | None, typer.Option("--whisper", help="Whisper checkpoint: a size, or a folder")] = None,
+    yolo: Annotated[str | None, typer.Option("--yolo", help="detection network: a packaged name, or a folder")] = None,
+    llm: Annotated[
+        str | None, typer.Option("--llm", help="language model: a packaged name, a folder, a hub's name")
+    ] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE for a function of a pipeline")] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", help="release, as 26.07; the one docker/versions.env pins if not given")
+    ] = None,
+) -> None:
+    """Plan the GPUs that a pipeline's models share. Exit status 1 if they do not fit, or a log says otherwise."""
+    from builder import __main__ as edge
+    from builder.commands import plan_text
+    from builder.handover.verify import compare, read_placement
+    from builder.memory.planning import Ask, all_edges, plan_memory
+    from builder.plan import make_plan
+
+    if profile not in ("cpu", "gpu"):
+        raise typer.BadParameter(f"{profile!r}: cpu or gpu is needed", param_hint="--profile")
+    release = edge._release(target or pinned_release())
+    with edge._problems_told():
+        made = make_plan(edge._pipelines(pipelines, whisper, yolo, llm, set_), release)
+        ask = Ask(
+            devices=() if profile == "cpu" else devices_of(gpu),
+            version=vllm_of(made.target.container),
+            concurrency=concurrency,
+            sizes={key: dims_of(value) for key, value in pairs(size, "--size")},
+            reserved={key: bytes_of(value) for key, value in pairs(reserve, "--reserve")},
+            arguments={key: value_of(value) for key, value in pairs(engine, "--engine")},
+        )
+        edges = all_edges(made, made.catalog(profile), ask, embedded=profile == "cpu")
+        memory = None if profile == "cpu" else plan_memory(made, ask, edge._exports())
+    compared = None
+    if verify is not None:
+        if not verify.is_file():
+            raise typer.BadParameter(f"{verify}: no such file", param_hint="--verify")
+        compared = compare(edges, read_placement(verify.read_text(encoding="utf-8", errors="replace")))
+    if as_json:
+        print(json.dumps(plan_text.as_json(memory, edges, compared), indent=1))
+    else:
+        plan_text.show(memory, edges, compared)
+    wrong = [one for one in compared or () if one.is_wrong]
+    if (memory is not None and not memory.fits) or wrong:
+        raise typer.Exit(1)
+
+
+def pinned_release() -> str:
+    """The release that the image is pinned to."""
+    lines = (CHECKOUT / "docker" / "versions.env").read_text(encoding="utf-8").splitlines()
+    return next(line.partition("=")[2] for line in lines if line.startswith("TRITON_RELEASE="))
+
+
+def vllm_of(container: str) -> tuple[int, ...]:
+    """The version of vLLM in a release's image; that of the newest release that is known where it has none."""
+    from builder.fields import table
+    from builder.memory.settings import vllm_version
+
+    rows = {row["container"]: row["vllm"] for row in table()["containers"] if row.get("vllm")}
+    return vllm_version(rows.get(container) or rows[max(rows)])
+
+
+def devices_of(text: str) -> tuple[Gpu, ...]:
+    """The GPUs that a person named, or that this machine has."""
+    from builder.errors import DeclarationError
+    from builder.memory.devices import detected, gpus
+
+    if text != "detected":
+        return gpus(text)
+    try:
+        listing = subprocess.run(QUERY, capture_output=True, text=True, timeout=30, env={**os.environ, "LC_ALL": "C"})
+        found = detected(listing.stdout)
+    except (FileNotFoundError, subprocess.TimeoutExpired):
+        found = ()
+    if not found:
+        raise DeclarationError(
+            where="--gpu detected",
+            found="nvidia-smi finds no GPU on this machine",
+            expected="a GPU to plan for is needed",
+            fix="Name one: --gpu L4, --gpu A100-80, --gpu 24GiB",
+        )
+    return found
+
+
+def pairs(given: list[str] | None, option: str) -> list[tuple[str, str]]:
+    """KEY=VALUE, apart."""
+    found = []
+    for one in given or ():
+        key, equals, value = one.partition("=")
+        if not equals or not key or not value:
+            raise typer.BadParameter(f"{one!r}: KEY=VALUE is needed", param_hint=option)
+        found.append((key, value))
+    return found
+
+
+def dims_of(text: str) -> tuple[int, ...]:
+    """(80, 3000) of `80x3000`."""
+    try:
+        return tuple(int(part) for part in text.replace(",", "x").split("x"))
+    except ValueError:
+        raise typer.BadParameter(f"{text!r}: sizes as 80x3000 are needed", param_hint="--size") from None
+
+
+def bytes_of(text: str) -> int:
+    """Bytes of `2GiB`."""
+    from builder.memory.devices import parse_bytes
+
+    found = parse_bytes(text)
+    if found is None:
+        raise typer.BadParameter(f"{text!r}: a size as 2GiB is needed", param_hint="--reserve")
+    return found
+
+
+def value_of(text: str) -> Any:
+    """A number or a truth value where the text is one; else the text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,113 @@
+"""The command `plan`: tables, JSON, exit status, and what it says of a log."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from builder.__main__ import app
+from builder.commands.plan import pinned_release, vllm_of
+
+LINE = (
+    'I0 1 ensemble_scheduler.cc:569] "Internal response allocation: {}, size {}, addr 0x7, memory type {}, type id 0"\n'
+)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITONKIT_CACHE", str(tmp_path / "cache"))
+
+    def invoke(*arguments: object):
+        return CliRunner().invoke(app, ["plan", *(str(one) for one in arguments)])
+
+    return invoke
+
+
+def test_what_fits_is_shown_with_all_that_follows(run):
+    done = run("assistant", "--gpu", "L40S", "--llm", "Qwen/Qwen2.5-7B-Instruct")
+    assert done.exit_code == 0, done.output
+    for text in (
+        "GPU 0: L40S, 44.34 GiB",
+        "7.62 billion in bfloat16",
+        "kv_cache_memory_bytes",
+        "--cuda-memory-pool-byte-size",
+        "--shm-size",
+        "of 32,768 tokens",
+        "audio_features",
+        "host bounce",
+        'Set FORCE_CPU_ONLY_INPUT_TENSORS to "no" in parameters of whisper_decoder',
+        "KKKKK",
+    ):
+        assert text in done.stdout
+    assert "it counts nothing until `tritonkit weights` made it" in done.stdout
+
+
+def test_what_does_not_fit_ends_in_one_with_the_sum_and_what_would(run):
+    done = run("assistant", "--gpu", "RTX 3090", "--llm", "meta-llama/Llama-3.1-8B-Instruct")
+    assert done.exit_code == 1
+    assert "does not fit  GPU 0 (RTX 3090): tritonserver" in done.stderr
+    assert "What would fit:\n  shorter sequences: max_model_len" in done.stderr
+    shorter = run(
+        "assistant", "--gpu", "RTX 3090", "--llm", "meta-llama/Llama-3.1-8B-Instruct", "--engine", "max_model_len=8192"
+    )
+    assert shorter.exit_code == 0, shorter.stderr
+
+
+def test_json_is_one_object_with_numbers(run):
+    done = run("assistant", "--gpu", "80GiB", "--llm", "Qwen/Qwen3-8B", "--json")
+    told = json.loads(done.stdout)
+    assert told["memory"]["fits"] is True
+    assert (
+        sum(part["bytes"] for part in told["memory"]["accounts"][0]["parts"]) == told["memory"]["accounts"][0]["used"]
+    )
+    edge = next(one for one in told["edges"] if one["tensor"] == "audio_features")
+    assert (edge["bytes"], edge["place"], edge["how"]) == (1500 * 384 * 4, 0, "host bounce")
+
+
+def test_a_log_is_compared_edge_by_edge_and_a_contradiction_ends_in_one(run, tmp_path):
+    log = tmp_path / "server.log"
+    rows = {"IMAGES": 2076672, "GEOMETRY": 20, "output0": 851760}
+    log.write_text("".join(LINE.format(name, size, 0) for name, size in rows.items()))
+    good = run("detect", "--profile", "cpu", "--verify", log)
+    assert good.exit_code == 0, good.output
+    assert good.stdout.count("as predicted") == 3
+    assert "not seen" in good.stdout
+    wrong = run("detect", "--gpu", "L4", "--verify", log)
+    assert wrong.exit_code == 1
+    assert (
+        "predictions (yolo, output0): elsewhere: predicted on GPU 0, seen on host: fell back to the host"
+        in wrong.stderr
+    )
+
+
+def test_without_a_gpu_here_one_must_be_named(run):
+    if Path("/dev/nvidiactl").exists():
+        pytest.skip("this machine has a GPU")
+    done = run("detect")
+    assert done.exit_code == 1
+    assert "--gpu detected: nvidia-smi finds no GPU on this machine" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--size", "AUDIO"], ["--size", "AUDIO=x"], ["--reserve", "yolo=much"], ["--profile", "tpu"],
+              ["--verify", "no-such.log"]]
+)  # fmt: skip
+def test_wrong_usage_ends_in_two(run, wrong):
+    assert run("detect", "--gpu", "L4", *wrong).exit_code == 2
+
+
+def test_sizes_from_the_person_count(run):
+    def audio(*more):
+        told = json.loads(run("transcribe", "--gpu", "L4", "--json", *more).stdout)
+        return next(one["bytes"] for one in told["edges"] if one["tensor"] == "AUDIO")
+
+    assert (audio(), audio("--size", "AUDIO=16000")) == (480_000 * 4, 16_000 * 4)
+
+
+def test_the_release_and_its_vllm_come_from_the_pinned_image(checkout):
+    assert f"TRITON_RELEASE={pinned_release()}\n" in (checkout / "docker" / "versions.env").read_text()
+    assert vllm_of(pinned_release())[:2] == (0, 24)
+    assert vllm_of("24.10") == (0, 5, 5)
