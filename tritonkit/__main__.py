@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 # Package -> the extra of `pip install 'tritonkit[...]'` that holds what its commands import.
-EXTRAS = {"builder": "", "embedded": "server", "clients": "clients", "weights": "export"}
+EXTRAS = {"builder": "", "embedded": "server", "clients": "clients", "weights": "export", "batch": "batch"}
 
 CHECKOUT = Path(__file__).parents[1]
 SAMPLES = CHECKOUT / "samples"
