@@ -18,7 +18,7 @@ LAYERS = (
     ("shipped models", ("models",)),
     ("shipped pipelines", ("pipelines",)),
     ("reading", ("pbtxt", "catalog", "folder")),
-    ("thinking", ("findings", "graph", "decoupling", "variants", "plan", "rules", "check", "memory", "handover")),
+    ("thinking", ("findings", "graph", "decoupling", "shapes", "variants", "plan", "rules", "check", "memory", "handover")),
     ("pictures", ("draw",)),
     ("rendering", ("render",)),
     ("disk", ("contents", "manifest", "transaction", "repository")),

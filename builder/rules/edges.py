@@ -164,37 +164,6 @@ def batch_size(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
             )
 
 
-@rule(
-    "TK404",
-    "error",
-    "batch that one of the steps cannot take",
-    why="The server loads it; a request with a larger batch fails (ENS-08)",
-    server="accepts",
-)
-def effective_batch(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
-    """An unbatched step with a fixed first size under an ensemble that promises batches."""
-    most = entry.config.get("max_batch_size", 0)
-    if most < 2:
-        return
-    for tensor, all_ends in ends(entry, catalog).items():
-        for end in all_ends:
-            if end.step is None or end.batching or not end.dims:
-                continue
-            batched = [other for other in all_ends if other.batching and len(other.dims) + 1 == len(end.dims)]
-            if batched and 0 < end.dims[0] < most:
-                yield Problem(
-                    step=end.step,
-                    tensor=end.key,
-                    side=end.side,
-                    path=("max_batch_size",),
-                    found=f"{entry.name} takes batches of {most}, and {end.model} fixes the first size of {tensor} "
-                    f"to {end.dims[0]}",
-                    expected=f"batches of {end.dims[0]} at most are possible",
-                    fix=f"Write max_batch_size: {end.dims[0]} on {entry.name}, or give {end.model} a first size that "
-                    f"varies, {dims_text((-1, *end.dims[1:]))}",
-                )
-
-
 def _reader_first(end: Seen, first: Seen) -> tuple[Seen, Seen]:
     """The end to speak of, and the other: a step before the ensemble itself, a reader before the maker."""
     if end.step is None or (first.step is not None and end.made and not first.made):

@@ -81,11 +81,9 @@ def test_an_input_that_the_config_leaves_out(told_of_onnx):
 def test_another_type_than_the_files(in_file, in_config, told_of_onnx):
     """YOL-04, WHI-05."""
     file = onnx_file([("x", in_file, [3])], [("y", in_file, [3])])
-    lines = told_of_onnx(config(f"x {in_config} [3]", f"y {in_file} [3]"), file)
-    assert lines == [
-        f"TK854 m/config.pbtxt:2 m, input x: file: TYPE_{in_file}, config: TYPE_{in_config}, TYPE_{in_file} is "
-        f"needed, the type in the file. Write data_type: TYPE_{in_file}, or export the file with TYPE_{in_config} at this input."
-    ]
+    (line,) = told_of_onnx(config(f"x {in_config} [3]", f"y {in_file} [3]"), file)
+    assert line.startswith(f"TK854 m/config.pbtxt:2 m, input x: file: TYPE_{in_file}, config: TYPE_{in_config}, ")
+    assert line.endswith(f"Write data_type: TYPE_{in_file}, or export the file with TYPE_{in_config} at this input.")
 
 
 def test_the_batch_written_in_dims(told_of_onnx):
