@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from embedded.server import EmbeddedServer
 
 app = typer.Typer()
+
+# Holds the key of the management API, for tools that load and unload models; otherwise each run makes its own.
+MANAGEMENT_KEY = "TRITONKIT_MANAGEMENT_KEY"
 HOW_TO_ASK = {
     "assistant": "tritonkit ask 'What is in the picture?' --image PICTURE",
     "transcribe": "tritonkit transcribe RECORDING",
@@ -97,9 +100,13 @@ def serve_embedded(directory: Path, *, verbose: bool, **options: object) -> int:
     from rich.console import Console
 
     from embedded.display import Display
+    from embedded.restrict import management
+    from embedded.revive import Reviver, controlled
     from embedded.server import EmbeddedServer
 
     display = Display(Console(stderr=True, highlight=False, soft_wrap=True), everything=verbose)
+    managed = management(str(options["host"]), os.environ.get(MANAGEMENT_KEY, ""))
+    options["flags"] = (*managed.flags, *controlled(options["load"], options["flags"]))  # type: ignore[arg-type]
     server = EmbeddedServer(directory, on_load=display.on_load, on_line=display.on_line, **options)  # type: ignore[arg-type]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
@@ -109,8 +116,10 @@ def serve_embedded(directory: Path, *, verbose: bool, **options: object) -> int:
         with display.live():
             server.wait_ready()
         say_ready(server, time.monotonic() - began)
+        reviver = Reviver(server.http, managed.headers, say)
         while server.is_running:
             server.poll()
+            reviver.poll(server.pid)
             time.sleep(0.2)
     except Stopped:
         print("ending the server", file=sys.stderr, flush=True)
@@ -120,6 +129,11 @@ def serve_embedded(directory: Path, *, verbose: bool, **options: object) -> int:
         end(server)
     print(f"the server ended by itself; look into {server.log_file}", file=sys.stderr)
     return 1
+
+
+def say(line: str) -> None:
+    """Tell on stderr what happened."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def stop(number: int, frame: object) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable
@@ -32,6 +33,8 @@ POLL = re.compile(r"Poll failed for model directory '(.+?)': (.*)", re.DOTALL)
 ENSEMBLE = re.compile(r"Invalid argument: (?:in ensemble ([^\s,]+), |ensemble '?([^\s',]+)'?)(.*)", re.DOTALL)
 PROTO = re.compile(r"\[libprotobuf ERROR .*\] Error parsing text-format inference\.ModelConfig: (.*)")
 NO_MODEL_FILE = re.compile(r"Failed to preinitialize Python stub: (Python model file not found in '(.+)')")
+# How long other models may still tell their own problems once the server hangs.
+HANG_S = 3.0
 # Said once more, and better, by the line about the model.
 STUB_ERROR = re.compile(r"(?:ERROR: Failed to create instance: |Failed to initialize Python stub)")
 GIVING_UP = re.compile(r"Waiting for in-flight requests to complete\.")
@@ -49,6 +52,7 @@ class Loads:
     is_giving_up: bool = False
     last_words: str = ""
     _began: dict[str, float] = field(default_factory=dict)
+    _hangs_since: float = math.inf
     _parse_error: str = ""
 
     def read(self, line: LogLine) -> bool:
@@ -67,7 +71,7 @@ class Loads:
         elif found := PROTO.fullmatch(line.text):
             self._parse_error = found[1]
         elif found := NO_MODEL_FILE.search(line.text):
-            # The server goes on waiting for this stub for ever.
+            self._hangs_since = time.monotonic()
             self.fail(found[2].split("/")[-3], found[1])
         elif GIVING_UP.fullmatch(line.text):
             self.is_giving_up = True
@@ -76,6 +80,16 @@ class Loads:
         else:
             return STUB_ERROR.match(line.text) is not None
         return True
+
+    @property
+    def still_loading(self) -> list[str]:
+        """Models of which the server has not said how they ended."""
+        return [load.model for load in self.models.values() if load.state == "loading"]
+
+    @property
+    def is_hanging(self) -> bool:
+        """Whether the server waits for ever for a stub that ended, and has had time to tell about other models."""
+        return time.monotonic() - self._hangs_since > HANG_S
 
     def fail(self, model: str, words: str) -> None:
         """Note that `model` does not load, and why."""

@@ -208,10 +208,10 @@ class EmbeddedServer:
         watch = StubWatch()
         while not self._is_open():
             self.poll()
-            dead = watch.dead(self._server_pid())
+            dead = watch.dead(self._server_pid(), self.loads.still_loading)
             for model, words in dead.items():
                 self.loads.fail(model, words)
-            if dead or self.loads.is_giving_up or not self.is_running:
+            if dead or self.loads.is_giving_up or self.loads.is_hanging or not self.is_running:
                 self._raise_why()
             if time.monotonic() > deadline:
                 self._raise_not_ready(limit_s)
@@ -305,9 +305,8 @@ class EmbeddedServer:
 
     def _raise_not_ready(self, limit_s: float) -> NoReturn:
         self._has_failed = True
-        loading = [load.model for load in self.loads.models.values() if load.state == "loading"]
         raise NotReadyInTime(
-            f"not ready after {limit_s:g} s; still loading: {', '.join(loading) or 'nothing yet'}. "
+            f"not ready after {limit_s:g} s; still loading: {', '.join(self.loads.still_loading) or 'nothing yet'}. "
             f"Give it more time, or look into {self.log_file}"
         )
 

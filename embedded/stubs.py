@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# The server collects a helper process that ends as planned at once.
-DEAD_AFTER_S = 1.0
+# The server collects a process that ends as planned at once; a busy machine gets some time for it.
+DEAD_AFTER_S = 3.0
 
 
 @dataclass(slots=True)
@@ -23,17 +24,28 @@ class StubWatch:
     _models: dict[int, str] = field(default_factory=dict)
     _zombie_since: dict[int, float] = field(default_factory=dict)
 
-    def dead(self, server: int) -> dict[str, str]:
-        """Model -> how its process ended, for processes below `server` that are dead for more than a second."""
+    def dead(self, server: int, loading: Collection[str]) -> dict[str, str]:
+        """Model -> how its process ended, for processes below `server` that are dead for some seconds.
+
+        A process that died before it was seen alive belongs to one of `loading` that has no living process.
+        """
         found: dict[str, str] = {}
+        alive: set[str] = set()
         now = time.monotonic()
+        unknown = ""
         for pid in children(server):
             state, exit_code = status(pid)
             if state != "Z":
-                self._models.setdefault(pid, model_of(pid))
-            elif now - self._zombie_since.setdefault(pid, now) > DEAD_AFTER_S and self._models.get(pid):
-                found[self._models[pid]] = how_it_ended(exit_code)
-        return found
+                # Asked again until it is known: a process just forked is not the stub yet.
+                self._models[pid] = self._models.get(pid) or model_of(pid)
+                alive.add(self._models[pid])
+            elif now - self._zombie_since.setdefault(pid, now) > DEAD_AFTER_S:
+                if model := self._models.get(pid):
+                    found[model] = how_it_ended(exit_code)
+                else:
+                    unknown = how_it_ended(exit_code)
+        suspects = [model for model in loading if model not in alive and model not in found]
+        return found | (dict.fromkeys(suspects, unknown) if unknown else {})
 
 
 def children(parent: int) -> list[int]:

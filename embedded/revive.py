@@ -1,0 +1,125 @@
+"""Loads a Python model anew when its process has died. Triton 2.51 does not: every later request of it would fail.
+
+The server goes on calling such a model ready. Its dead process, a zombie below the server, is the only sign. Unloading
+the model makes readiness tell the truth, and lets go of the requests that the process took with it; loading it starts a
+new process, and the ensembles that use it come back with it. That needs model control in explicit mode.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from embedded.stubs import DEAD_AFTER_S, children, model_of, status
+
+MOST_AN_HOUR = 5  # then something is wrong that a new process does not cure
+UNLOADED_WITHIN_S = 30.0
+LOADED_WITHIN_S = 600.0
+
+
+@dataclass(slots=True)
+class DeadModels:
+    """Which models of a server have lost their process since the last look."""
+
+    _models: dict[int, str] = field(default_factory=dict)
+    _dead_since: dict[int, float] = field(default_factory=dict)
+    _told: set[int] = field(default_factory=set)
+
+    def look(self, server: int) -> list[str]:
+        """Models whose process is dead for more than a second, each death once."""
+        now = time.monotonic()
+        found = []
+        pids = children(server)
+        for pid in pids:
+            state, _ = status(pid)
+            if state != "Z":
+                if not self._models.get(pid):
+                    self._models[pid] = model_of(pid)
+            elif now - self._dead_since.setdefault(pid, now) > DEAD_AFTER_S and pid not in self._told:
+                self._told.add(pid)
+                found += [self._models[pid]] if self._models.get(pid) else []
+        for gone in set(self._models) - set(pids):
+            del self._models[gone]
+        return found
+
+
+class Reviver:
+    """Watches one server.
+
+    Args:
+        http_address: `host:port` of its HTTP endpoint.
+        headers: what its management API asks for.
+        say: called with a line for people whenever something happened.
+    """
+
+    def __init__(self, http_address: str, headers: Mapping[str, str], say: Callable[[str], None]) -> None:
+        self._http_address, self._headers, self._say = http_address, dict(headers), say
+        self._dead = DeadModels()
+        self._deaths: dict[str, list[float]] = {}
+        self._work: threading.Thread | None = None
+
+    def poll(self, server: int) -> None:
+        """Look once, and begin to load anew what has died; returns at once. To be called a few times a second."""
+        if self._work is not None and self._work.is_alive():
+            return
+        models = [model for model in self._dead.look(server) if self._may_live(model)]
+        if models:
+            self._work = threading.Thread(target=self._revive, args=(models,), name="reviver", daemon=True)
+            self._work.start()
+
+    def _may_live(self, model: str) -> bool:
+        now = time.monotonic()
+        deaths = [at for at in self._deaths.get(model, ()) if now - at < 3600]
+        self._deaths[model] = [*deaths, now]
+        if len(deaths) < MOST_AN_HOUR:
+            return True
+        self._say(f"{model}: its process has died {len(deaths) + 1} times within an hour; it stays down. Look for the")
+        self._say("  reason in the server's log, then start the server again.")
+        return False
+
+    def _revive(self, models: list[str]) -> None:
+        for model in models:
+            self._say(f"{model}: its process has died; loading it anew")
+            began = time.monotonic()
+            try:
+                self._ask(f"/v2/repository/models/{model}/unload", UNLOADED_WITHIN_S)
+                self._ask(f"/v2/repository/models/{model}/load", LOADED_WITHIN_S)
+            except (OSError, http.client.HTTPException, RefusedError) as error:
+                self._say(f"{model}: could not be loaded anew: {error}")
+            else:
+                self._say(f"{model}: ready again after {time.monotonic() - began:.1f} s")
+
+    def _ask(self, path: str, timeout_s: float) -> None:
+        connection = http.client.HTTPConnection(self._http_address, timeout=timeout_s)
+        try:
+            connection.request("POST", path, b"{}", {"Content-Type": "application/json", **self._headers})
+            answer = connection.getresponse()
+            words = answer.read()
+            if answer.status != 200:
+                raise RefusedError(why(words))
+        finally:
+            connection.close()
+
+
+def controlled(load: Sequence[str] | None, flags: Sequence[str]) -> tuple[str, ...]:
+    """The flags, with what lets models be loaded anew: everything is still loaded at the start if `load` is None."""
+    has_mode = any(flag.startswith("--model-control-mode") for flag in flags)
+    if load is not None or has_mode:
+        return tuple(flags)
+    return ("--model-control-mode=explicit", "--load-model=*", *flags)
+
+
+class RefusedError(Exception):
+    """The server did not do what it was asked."""
+
+
+def why(words: bytes) -> str:
+    """The server's own words."""
+    try:
+        return str(json.loads(words)["error"])
+    except (ValueError, KeyError, TypeError):
+        return words.decode(errors="replace") or "no reason given"
