@@ -46,6 +46,8 @@ def batch(
     ] = None,
     patience_s: Annotated[float, typer.Option("--patience", help="Seconds a server may be away.")] = 60.0,
     timeout_s: Annotated[float, typer.Option("--timeout", help="Longest wait for the next part of an answer.")] = 300.0,
+    ray: Annotated[str, typer.Option(help="Ask from a Ray cluster: auto, host:port, or local for one here.")] = "",
+    workers: Annotated[int, typer.Option(min=1, help="With --ray: how many workers ask; --in-flight is for each.")] = 1,
 ) -> None:
     """Run a pipeline over many recordings, pictures or prompts.
 
@@ -68,8 +70,14 @@ def batch(
         patience_s=patience_s,
         timeout_s=timeout_s,
     )
-    with said_problems(out), reporting() as report, server_for(job, repository) as served:
-        progress = run_job(served, do_here(report), report)
+    with said_problems(out), reporting() as report:
+        if ray:
+            from batch.on_ray import do_on_ray
+
+            progress = run_job(job, do_on_ray(ray, workers, repository, report), report)
+        else:
+            with server_for(job, repository) as served:
+                progress = run_job(served, do_here(report), report)
     print(f"{out}: {progress.summary()}", file=sys.stderr)
     if progress.bad:
         fail(f"{progress.bad:,} rows could not be done; their reasons are in {out}.bad.jsonl")
