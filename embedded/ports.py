@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import random
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 
-from embedded.errors import CannotStart, PortInUse
+from embedded.errors import CannotStart, PortInUse, ServerError
 
 # Below the range from which the kernel takes ports for outgoing connections, so that none is taken between
 # our choice and the moment when the server opens it (which is after all models have loaded).
@@ -57,6 +58,46 @@ class FreePort:
     def release(self) -> None:
         """Let others have it."""
         self._reservation.close()
+
+
+class Ports:
+    """The ports of one server, by endpoint; those asked for as 0 become free ones."""
+
+    def __init__(self, host: str, asked: Mapping[str, int]) -> None:
+        self.host = host
+        self.asked = dict(asked)
+        self.taken: dict[str, int] = {}
+        self._reserved: list[FreePort] = []
+
+    def take(self) -> None:
+        """Choose the free ones, check the others.
+
+        Raises:
+            PortInUse: one that was asked for is taken by another process.
+        """
+        for endpoint, port in self.asked.items():
+            if port == 0:
+                self._reserved.append(FreePort(self.host))
+                port = self._reserved[-1].port
+            else:
+                check_port_free(self.host, port, f"--{endpoint}-port")
+            self.taken[endpoint] = port
+
+    def release(self) -> None:
+        """Let others have the free ones."""
+        while self._reserved:
+            self._reserved.pop().release()
+
+    def address(self, endpoint: str) -> str:
+        """`host:port` for a client on this machine.
+
+        Raises:
+            ServerError: nothing was started yet.
+        """
+        if endpoint not in self.taken:
+            raise ServerError("the server has no address before start(). Call start(), or use it in a `with`.")
+        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
+        return f"{host}:{self.taken[endpoint]}"
 
 
 def usable_ports() -> list[int]:

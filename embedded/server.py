@@ -26,7 +26,7 @@ from embedded.errors import LoadFailed, NotReadyInTime, ServerDied, ServerError
 from embedded.flags import server_flags
 from embedded.loads import Load, Loads
 from embedded.log import LogLine, LogReader
-from embedded.ports import FreePort, check_port_free
+from embedded.ports import Ports
 from embedded.stubs import StubWatch, children
 from embedded.wheel import find_wheel
 
@@ -77,9 +77,7 @@ class EmbeddedServer:
         self.load = None if load is None else tuple(load)
         self.entry = tuple(entry)
         self.host = host
-        self._asked_ports = {"http": http_port, "grpc": grpc_port, "metrics": metrics_port}
-        self._ports: dict[str, int] = {}
-        self._reserved: list[FreePort] = []
+        self.ports = Ports(host, {"http": http_port, "grpc": grpc_port, "metrics": metrics_port})
         self._given_log_file = log_file
         self.log_file: Path = Path(log_file) if log_file else Path()
         self.cache = Path(cache).resolve()
@@ -100,23 +98,17 @@ class EmbeddedServer:
     @property
     def http(self) -> str:
         """`host:port` of the HTTP endpoint, as tritonclient takes it."""
-        return self._address("http")
+        return self.ports.address("http")
 
     @property
     def grpc(self) -> str:
         """`host:port` of the gRPC endpoint, as tritonclient takes it."""
-        return self._address("grpc")
+        return self.ports.address("grpc")
 
     @property
     def metrics(self) -> str:
         """`http://host:port/metrics`."""
-        return f"http://{self._address('metrics')}/metrics"
-
-    def _address(self, endpoint: str) -> str:
-        if endpoint not in self._ports:
-            raise ServerError("the server has no address before start(). Call start(), or use it in a `with`.")
-        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
-        return f"{host}:{self._ports[endpoint]}"
+        return f"http://{self.ports.address('metrics')}/metrics"
 
     # -- life ----------------------------------------------------------------------------------------------------------
 
@@ -148,7 +140,7 @@ class EmbeddedServer:
         wheel = find_wheel()
         backends = assemble_backends(wheel, self.cache / "embedded")
         try:
-            self._take_ports()
+            self.ports.take()
             command = [
                 *supervisor(self.stop_timeout_s, self.shm_prefix),
                 str(wheel.tritonserver),
@@ -157,7 +149,7 @@ class EmbeddedServer:
                     backends=backends,
                     caches=wheel.caches,
                     host=self.host,
-                    ports=self._ports,
+                    ports=self.ports.taken,
                     load=self.load,
                     shm_prefix=self.shm_prefix,
                     exit_timeout_s=self.stop_timeout_s,
@@ -172,7 +164,7 @@ class EmbeddedServer:
             )
             self._launch(command, environment)
         except BaseException:
-            self._release_ports()
+            self.ports.release()
             raise
 
     def _launch(self, command: list[str], environment: dict[str, str]) -> None:
@@ -253,25 +245,12 @@ class EmbeddedServer:
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
-    def _take_ports(self) -> None:
-        for endpoint, port in self._asked_ports.items():
-            if port == 0:
-                self._reserved.append(FreePort(self.host))
-                port = self._reserved[-1].port
-            else:
-                check_port_free(self.host, port, f"--{endpoint}-port")
-            self._ports[endpoint] = port
-
-    def _release_ports(self) -> None:
-        while self._reserved:
-            self._reserved.pop().release()
-
     def _close(self) -> None:
         self.poll()
         if self._log is not None:
             self._log.close()
             self._log = None
-        self._release_ports()
+        self.ports.release()
         if self._given_log_file is None and not self._has_failed:
             self.log_file.unlink(missing_ok=True)
 

@@ -108,8 +108,8 @@ def test_addresses_are_on_this_machine_only_and_known_after_start(write_model: W
         server.http  # noqa: B018
     with server:
         assert server.http.startswith("127.0.0.1:")
-        assert server.metrics == f"http://127.0.0.1:{server._ports['metrics']}/metrics"
-        for port in server._ports.values():
+        assert server.metrics == f"http://127.0.0.1:{server.ports.taken['metrics']}/metrics"
+        for port in server.ports.taken.values():
             socket.create_connection(("127.0.0.1", port), timeout=5).close()
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection(("127.0.0.2", port), timeout=5)  # refused by who listens on one address only

@@ -25,7 +25,8 @@ the real server by tests/tritonkit/test_testing_against_server.py.
 """
 
 from tritonkit.testing.errors import LoadError, ModelError, RequestRefused, RuleBroken, TestingError
-from tritonkit.testing.model import Model, Pending, load_model
+from tritonkit.testing.model import Model, load_model
+from tritonkit.testing.pending import Pending
 
 __all__ = [
     "LoadError",
