@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,10 @@ LAYERS = (
     ("shipped models", ("models",)),
     ("shipped pipelines", ("pipelines",)),
     ("reading", ("pbtxt", "catalog", "folder")),
-    ("thinking", ("findings", "graph", "decoupling", "shapes", "variants", "plan", "rules", "check", "memory", "handover")),
+    (
+        "thinking",
+        ("findings", "graph", "decoupling", "shapes", "variants", "plan", "rules", "check", "memory", "handover"),
+    ),
     ("pictures", ("draw",)),
     ("rendering", ("render",)),
     ("disk", ("contents", "manifest", "transaction", "repository")),
@@ -32,6 +36,7 @@ FORBIDDEN = {
     "clients": {"builder", "embedded", "weights"},
     "embedded": {"builder", "clients", "weights"},
     "weights": {"builder", "clients", "embedded"},
+    "starter": {"builder", "clients", "embedded", "weights", "tritonkit"},
 }
 
 
@@ -107,3 +112,9 @@ def test_served_code_imports_nothing_of_the_project() -> None:
     for file in (ROOT / "model_repository").rglob("*.py"):
         packages = {name.split(".")[0] for name in imported(file)}
         assert not packages & {*FORBIDDEN, "tritonkit"}, f"{file.relative_to(ROOT)} imports {packages}"
+
+
+def test_what_is_copied_into_images_needs_nothing_but_python() -> None:
+    for file in (ROOT / "starter").rglob("*.py"):
+        packages = {name.split(".")[0] for name in imported(file)} - {"starter"}
+        assert packages <= sys.stdlib_module_names, f"{file.name} imports {packages - sys.stdlib_module_names}"

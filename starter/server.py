@@ -1,0 +1,116 @@
+"""A Triton server's management endpoints, by its HTTP port."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from starter.errors import LoadError, ServerGone
+
+POLL_S = 0.1
+UNLOAD_S = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """A server.
+
+    Attributes:
+        address: `host:port` of its HTTP endpoint.
+        headers: what goes with every request, such as the key of restricted endpoints.
+        load_timeout_s: how long one model may take to load.
+    """
+
+    address: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    load_timeout_s: float = 1800.0
+
+    def is_live(self) -> bool:
+        """Whether it answers at all."""
+        return self._answers("/v2/health/live")
+
+    def is_ready(self, model: str) -> bool:
+        """Whether a model can be asked."""
+        return self._answers(f"/v2/models/{quote(model)}/ready")
+
+    def load(self, model: str) -> None:
+        """Load a model; returns once it is ready, warmed by its own `model_warmup`.
+
+        Raises:
+            LoadError: the server refused; with its words.
+            ServerGone: it does not answer any more.
+        """
+        status, text = self._post(f"/v2/repository/models/{quote(model)}/load")
+        if status != 200:
+            raise LoadError(f"{model}: does not load: {text}")
+        if not self.is_ready(model):
+            raise LoadError(f"{model}: loaded, and yet not ready. Look into the server's log.")
+
+    def unload(self, model: str) -> None:
+        """Unload a model; returns once it is gone, or is only waited for by requests that will never end.
+
+        A model whose process died with a request in it stays in the state UNLOADING for ever, and can be loaded again
+        all the same (seen on 2.51).
+
+        Raises:
+            LoadError: the server refused.
+            ServerGone: it does not answer any more.
+        """
+        status, text = self._post(f"/v2/repository/models/{quote(model)}/unload")
+        if status != 200:
+            raise LoadError(f"{model}: does not unload: {text}")
+        deadline = time.monotonic() + UNLOAD_S
+        while self._states(model) & {"READY", "LOADING", "UNLOADING"} and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+
+    def wait_live(self, is_running: Callable[[], bool], timeout_s: float) -> None:
+        """Return once the server answers.
+
+        Raises:
+            ServerGone: it ended, or the time is over.
+        """
+        deadline = time.monotonic() + timeout_s
+        while not self.is_live():
+            if not is_running():
+                raise ServerGone("the server ended before it answered. Its last lines above say why.")
+            if time.monotonic() > deadline:
+                raise ServerGone(f"the server at {self.address} does not answer after {timeout_s:g} s.")
+            time.sleep(POLL_S)
+
+    def _states(self, model: str) -> set[str]:
+        """The states of a model's versions."""
+        status, text = self._post("/v2/repository/index")
+        rows = json.loads(text) if status == 200 else []
+        return {row.get("state", "") for row in rows if row["name"] == model}
+
+    def _answers(self, path: str) -> bool:
+        try:
+            return self._request("GET", path, 10.0)[0] == 200
+        except OSError:
+            return False
+
+    def _post(self, path: str) -> tuple[int, str]:
+        try:
+            return self._request("POST", path, self.load_timeout_s)
+        except OSError as error:
+            raise ServerGone(f"the server at {self.address} does not answer: {error}") from error
+
+    def _request(self, method: str, path: str, timeout_s: float) -> tuple[int, str]:
+        connection = http.client.HTTPConnection(self.address, timeout=timeout_s)
+        try:
+            body = "{}" if method == "POST" else None
+            connection.request(method, path, body=body, headers=dict(self.headers))
+            response = connection.getresponse()
+            text = response.read().decode("utf-8", "replace")
+        except http.client.HTTPException as error:
+            raise OSError(str(error) or type(error).__name__) from error
+        finally:
+            connection.close()
+        try:
+            return response.status, json.loads(text)["error"]
+        except (ValueError, KeyError, TypeError):
+            return response.status, text
