@@ -119,7 +119,7 @@ def serve_embedded(directory: Path, *, verbose: bool, **options: object) -> int:
         reviver = Reviver(server.http, managed.headers, say)
         while server.is_running:
             server.poll()
-            reviver.poll(server.pid)
+            reviver.poll(server._server_pid())
             time.sleep(0.2)
     except Stopped:
         print("ending the server", file=sys.stderr, flush=True)

@@ -14,8 +14,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from embedded.stubs import DEAD_AFTER_S, children, model_of, status
+from embedded.stubs import children, model_of, status
 
+DEAD_AFTER_S = 1.0  # the server collects a process that ends as planned at once
 MOST_AN_HOUR = 5  # then something is wrong that a new process does not cure
 UNLOADED_WITHIN_S = 30.0
 LOADED_WITHIN_S = 600.0
@@ -77,8 +78,8 @@ class Reviver:
         self._deaths[model] = [*deaths, now]
         if len(deaths) < MOST_AN_HOUR:
             return True
-        self._say(f"{model}: its process has died {len(deaths) + 1} times within an hour; it stays down. Look for the")
-        self._say("  reason in the server's log, then start the server again.")
+        found = f"its process has died {len(deaths) + 1} times within an hour; it stays down"
+        self._say(f"{model}: {found}. Look for the reason in the server's log, then start the server again.")
         return False
 
     def _revive(self, models: list[str]) -> None:

@@ -1,0 +1,270 @@
+"""Killed model processes under `tritonkit serve`, with requests running; what became of each of them is counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+import tritonclient.grpc as triton
+from tritonclient.utils import InferenceServerException
+
+from embedded.stubs import children, model_of, status
+
+pytestmark = pytest.mark.server
+
+KEY = "the key of this test's management"
+ONCE = """
+import time
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        time.sleep(0.02)
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", one.as_numpy())])
+                for one in (pb_utils.get_input_tensor_by_name(request, "X") for request in requests)]
+"""
+STREAM = """
+import time
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            sender = request.get_response_sender()
+            for _ in range(3):
+                time.sleep(0.02)
+                given = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
+                sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("Y", given)]))
+            sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+"""
+CONFIG = """
+backend: "python"
+input [{name: "X" data_type: TYPE_FP32 dims: [1]}]
+output [{name: "Y" data_type: TYPE_FP32 dims: [1]}]
+instance_group [{kind: KIND_CPU}]
+"""
+STEP = 'step [{model_name: "once" model_version: -1 input_map {key: "X" value: "X"} output_map {key: "Y" value: "Y"}}]'
+ENSEMBLE = CONFIG.replace('backend: "python"', 'platform: "ensemble"').replace(
+    "instance_group [{kind: KIND_CPU}]", f"ensemble_scheduling {{{STEP}}}"
+)
+
+
+class Serve:
+    """`tritonkit serve` as a person starts it. said: what it has told on stderr so far."""
+
+    def __init__(self, repository: Path, folder: Path) -> None:
+        ports = ("--http-port", "0", "--grpc-port", "0", "--metrics-port", "0")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tritonkit", "serve", str(repository), *ports, "--log", str(folder / "server.log")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "TRITONKIT_MANAGEMENT_KEY": KEY},
+        )
+        self.said: list[str] = []
+        assert self.process.stdout and self.process.stderr
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+        addresses = {}
+        for line in self.process.stdout:
+            if found := re.match(r"\s+(HTTP|gRPC)\s+(?:http://)?(\S+)", line):
+                addresses[found[1]] = found[2]
+            if len(addresses) == 2:
+                break
+        assert len(addresses) == 2, self.said
+        self.http, self.grpc = addresses["HTTP"], addresses["gRPC"]
+
+    def _read(self) -> None:
+        with self.process.stderr as lines:  # type: ignore[union-attr]
+            self.said.extend(lines)
+
+    def server(self) -> int:
+        supervisors = children(self.process.pid)
+        return next(pid for one in supervisors for pid in children(one) if pid)
+
+    def model(self, name: str) -> int:
+        """The living process of a model."""
+        return next(pid for pid in children(self.server()) if model_of(pid) == name and status(pid)[0] != "Z")
+
+    def is_ready(self, model: str) -> bool:
+        try:
+            with urllib.request.urlopen(f"http://{self.http}/v2/models/{model}/ready", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except urllib.error.HTTPError:
+            return False
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(30)
+        self._reader.join(5)
+        assert self.process.stdout
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+    folder = tmp_path_factory.mktemp("revive")
+    decoupled = CONFIG + "model_transaction_policy {decoupled: true}"
+    for name, config, source in (("once", CONFIG, ONCE), ("stream", decoupled, STREAM), ("joined", ENSEMBLE, "")):
+        version = folder / "repository" / name / "1"
+        version.mkdir(parents=True)
+        version.with_name("config.pbtxt").write_text(config)
+        if source:
+            (version / "model.py").write_text(source)
+    one = Serve(folder / "repository", folder)
+    yield one
+    one.stop()
+
+
+def wait_until(is_so: Callable[[], object], otherwise: str, limit_s: float = 30) -> None:
+    end = time.monotonic() + limit_s
+    while not is_so():
+        assert time.monotonic() < end, otherwise
+        time.sleep(0.02)
+
+
+def given(value: float) -> list[Any]:
+    tensor = triton.InferInput("X", [1], "FP32")
+    tensor.set_data_from_numpy(np.array([value], dtype=np.float32))
+    return [tensor]
+
+
+def ask_once(client: Any, model: str, value: float) -> str:
+    try:
+        answer = client.infer(model, given(value), client_timeout=20).as_numpy("Y")
+    except InferenceServerException:
+        return "failed cleanly"
+    return "answered" if answer == [value] else "wrong"
+
+
+class Traffic:
+    """Callers that ask without pause until they are told to end; every request's fate is counted."""
+
+    def __init__(self, address: str, model: str, callers: int = 3) -> None:
+        self._address, self._model = address, model
+        self.counts: Counter[str] = Counter()
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._run, args=(number,)) for number in range(callers)]
+
+    def _run(self, number: int) -> None:
+        client = triton.InferenceServerClient(self._address)
+        while not self._ended.is_set():
+            self.counts["sent"] += 1
+            self.counts[ask_once(client, self._model, number)] += 1
+        client.close()
+
+    def __enter__(self) -> Traffic:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(60)
+        assert not any(thread.is_alive() for thread in self._threads)
+
+
+@pytest.mark.parametrize("asked", ["once", "joined"])
+def test_requests_of_a_killed_model_are_answered_or_fail_and_the_model_comes_back(serve: Serve, asked: str) -> None:
+    serve.said.clear()
+    with Traffic(serve.grpc, asked) as traffic:
+        wait_until(lambda: traffic.counts["answered"] > 20, "nothing is answered")
+        os.kill(serve.model("once"), signal.SIGKILL)
+        wait_until(lambda: not serve.is_ready(asked), "readiness never went down")
+        wait_until(lambda: serve.is_ready(asked), "readiness never came back")
+        before = traffic.counts["answered"]
+        wait_until(lambda: traffic.counts["answered"] > before + 20, "nothing is answered after it")
+    counts = traffic.counts
+    assert counts["failed cleanly"] > 0 and counts["wrong"] == 0
+    assert counts["sent"] == counts["answered"] + counts["failed cleanly"]
+    told = "".join(serve.said)
+    assert "once: its process has died; loading it anew" in told
+    assert re.search(r"once: ready again after \d+\.\d s", told)
+
+
+def test_a_killed_decoupled_model_comes_back(serve: Serve) -> None:
+    serve.said.clear()
+
+    def streamed() -> list[float]:
+        found: list[float] = []
+        ended = threading.Event()
+
+        def take(result: Any, error: Any) -> None:
+            if error is None and result.as_numpy("Y") is not None:
+                found.append(float(result.as_numpy("Y")[0]))
+            if error is not None or len(found) == 3:
+                ended.set()
+
+        with triton.InferenceServerClient(serve.grpc) as client:
+            client.start_stream(take)
+            client.async_stream_infer("stream", given(7))
+            ended.wait(20)
+            client.stop_stream(cancel_requests=True)
+        return found
+
+    assert streamed() == [7, 7, 7]
+    os.kill(serve.model("stream"), signal.SIGKILL)
+    wait_until(lambda: any("stream: ready again" in line for line in list(serve.said)), "not loaded anew")
+    assert streamed() == [7, 7, 7]
+
+
+def manage(serve: Serve, path: str, **headers: str) -> int:
+    request = urllib.request.Request(
+        f"http://{serve.http}{path}", b"{}", {"Content-Type": "application/json", **headers}, method="POST"
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v2/repository/models/once/load",
+        "/v2/repository/models/once/unload",
+        "/v2/repository/index",
+        "/v2/trace/setting",
+        "/v2/logging",
+    ],
+)
+def test_management_over_http_is_closed_without_the_key(serve: Serve, path: str) -> None:
+    assert manage(serve, path) == 403
+    assert manage(serve, path, **{"tritonkit-key": "a guess"}) == 403
+
+
+def test_management_is_open_with_the_key(serve: Serve) -> None:
+    assert manage(serve, "/v2/repository/index", **{"tritonkit-key": KEY}) == 200
+    assert manage(serve, "/v2/repository/models/once/load", **{"tritonkit-key": KEY}) == 200
+
+
+def test_management_over_grpc_is_closed_without_the_key(serve: Serve) -> None:
+    with triton.InferenceServerClient(serve.grpc) as client:
+        for call in (client.get_model_repository_index, client.get_log_settings, client.get_trace_settings):
+            with pytest.raises(InferenceServerException) as caught:
+                call()
+            assert caught.value.status() == str(grpc.StatusCode.UNAVAILABLE)
+        index = client.get_model_repository_index(headers={"triton-grpc-protocol-tritonkit-key": KEY}, as_json=True)
+    assert {one["name"] for one in index["models"]} == {"once", "stream", "joined"}
+
+
+def test_asking_a_model_needs_no_key(serve: Serve) -> None:
+    with urllib.request.urlopen(f"http://{serve.http}/v2/models/once/config", timeout=5) as answer:
+        assert json.load(answer)["name"] == "once"
