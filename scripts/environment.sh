@@ -30,8 +30,9 @@ started=$(date +%s)
 [ -x $venv/bin/python ] || "$python" -m venv $venv
 pip="$venv/bin/python -m pip --disable-pip-version-check"
 # setuptools builds openai-whisper below, without isolation: its version is the locked one.
-$pip install --quiet --requirement requirements/lock.txt
-$pip install --quiet --no-deps --no-build-isolation --requirement requirements/nodeps.txt
-$pip install --quiet --no-deps --no-build-isolation --editable .
+quietly() { "$@" > "$venv/install.log" 2>&1 || { cat "$venv/install.log" >&2; exit 1; }; }
+quietly $pip install --requirement requirements/lock.txt
+quietly $pip install --no-deps --no-build-isolation --requirement requirements/nodeps.txt
+quietly $pip install --no-deps --no-build-isolation --editable .
 echo "$wanted" > "$stamp"
 echo "environment: ready after $(( $(date +%s) - started )) s"

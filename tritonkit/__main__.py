@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 # Package -> the extra of `pip install 'tritonkit[...]'` that holds what its commands import.
-EXTRAS = {"builder": "", "embedded": "server", "clients": "clients", "weights": "export", "batch": "batch"}
+EXTRAS = {"builder": "", "embedded": "server", "clients": "clients", "weights": "export", "batch": "batch", "worker": "kafka"}
 
 CHECKOUT = Path(__file__).parents[1]
 SAMPLES = CHECKOUT / "samples"
@@ -43,7 +43,7 @@ def joined() -> tuple[typer.Typer, dict[str, str]]:
     app.command()(demo)
     owners: dict[str, str] = {"demo": "embedded"}
     for package in EXTRAS:
-        if importlib.util.find_spec(f"{package}.__main__") is None:
+        if importlib.util.find_spec(package) is None:
             continue
         theirs: typer.Typer = importlib.import_module(f"{package}.__main__").app
         app.registered_commands += theirs.registered_commands
