@@ -266,6 +266,7 @@ def keep(run: Path, checkpoint: Path) -> None:
     """Write the checkpoint of a run into the committed folder, in float16; the model card there stays."""
     tokenizer = PreTrainedTokenizerFast.from_pretrained(run)
     save(LlamaForCausalLM.from_pretrained(run, dtype=torch.float16), tokenizer, checkpoint)
+    (checkpoint / "model.safetensors").chmod(0o644)
 
 
 def main() -> None:

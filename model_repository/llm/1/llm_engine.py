@@ -161,11 +161,11 @@ def start_engine(arguments: dict[str, Any]) -> Any:
 
 
 def with_cpu_defaults(arguments: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
-    """Sizes that leave room for others. vLLM's own would take nine tenths of the memory and compile for a minute."""
-    said = {"kv_cache_memory_bytes", "gpu_memory_utilization"} & set(
-        arguments
-    ) or "VLLM_CPU_KVCACHE_SPACE" in environment
-    cache = {} if said else {"kv_cache_memory_bytes": CPU_KV_CACHE_BYTES}
+    """Sizes that leave room for others. vLLM's own would take nine tenths of the memory and compile for a minute.
+
+    gpu_memory_utilization is left to GPUs: one model.json serves both, and vLLM would take it for a share of the RAM.
+    """
+    cache = {} if "VLLM_CPU_KVCACHE_SPACE" in environment else {"kv_cache_memory_bytes": CPU_KV_CACHE_BYTES}
     return {"enforce_eager": True, **cache, **arguments}
 
 

@@ -128,6 +128,6 @@ def test_an_engine_over_several_gpus_needs_kind_model() -> None:
 def test_on_cpus_the_cache_is_small_unless_something_is_said() -> None:
     assert with_cpu_defaults({}, {})["kv_cache_memory_bytes"] == 2**30
     assert with_cpu_defaults({"kv_cache_memory_bytes": 5}, {})["kv_cache_memory_bytes"] == 5
-    assert "kv_cache_memory_bytes" not in with_cpu_defaults({"gpu_memory_utilization": 0.2}, {})
+    assert with_cpu_defaults({"gpu_memory_utilization": 0.9}, {})["kv_cache_memory_bytes"] == 2**30
     assert "kv_cache_memory_bytes" not in with_cpu_defaults({}, {"VLLM_CPU_KVCACHE_SPACE": "4"})
     assert with_cpu_defaults({"enforce_eager": False}, {})["enforce_eager"] is False
