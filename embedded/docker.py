@@ -13,6 +13,9 @@ from embedded.errors import CannotStart
 DOCKER_FOLDER = Path(__file__).parent.parent / "docker"
 # Where the ports end inside the container.
 CONTAINER_PORTS = {"http": 8000, "grpc": 8001, "metrics": 8002}
+BUILD_ARGUMENTS = ("TRITON_VLLM_IMAGE", "TRITON_FULL_IMAGE", "PYTHON_IMAGE", "ONNXRUNTIME_GPU_VERSION")
+# Taken over from our environment, by name only: their values stand in no command line.
+PASSED_ON = ("HF_TOKEN", "TRITONKIT_ADMIN_KEY")
 
 
 def read_versions(path: Path = DOCKER_FOLDER / "versions.env") -> dict[str, str]:
@@ -37,31 +40,35 @@ def docker_run(
     shm_size: str = "2g",
     flags: Sequence[str] = (),
 ) -> list[str]:
-    """The command: all GPUs, the repository read-only, ports on `host`, the `gpu` profile where a model has one."""
+    """The command: all GPUs, the repository read-only, ports on `host`, the `gpu` profile where a model has one.
+
+    In the container the program `starter` loads the models one at a time, the language model last.
+    """
     publish = [
         part for endpoint, port in ports.items() for part in ("-p", f"{host}:{port}:{CONTAINER_PORTS[endpoint]}")
     ]
-    control = [] if load is None else ["--model-control-mode=explicit", *(f"--load-model={name}" for name in load)]
+    secrets = [part for name in PASSED_ON for part in ("-e", name)]
+    entry = [part for name in load or () for part in ("--entry", name)]
     return [
         *("docker", "run", "--rm", "--init"),
         *("--gpus", "all", f"--shm-size={shm_size}", "--ulimit", "memlock=-1", "--ulimit", "stack=67108864"),
         *publish,
-        *("-v", f"{repository.resolve()}:/models:ro"),
+        *("-v", f"{repository.resolve()}:/models:ro", "-v", "tritonkit-cache:/cache"),
+        *secrets,
+        *("-e", "TRITONKIT_ENTRY="),
         image,
-        *("tritonserver", "--model-repository=/models", "--model-config-name=gpu"),
-        *control,
+        *("python3", "-m", "starter", "run", "--config-name", "gpu", *entry),
+        *("--", "tritonserver"),
         *flags,
     ]
 
 
-def build_command(versions: Mapping[str, str]) -> list[str]:
-    """The command that builds the image."""
-    arguments = [
-        part
-        for name in ("TRITON_VLLM_IMAGE", "TRITON_FULL_IMAGE")
-        for part in ("--build-arg", f"{name}={versions[name]}")
-    ]
-    return ["docker", "build", "-t", versions["SERVE_IMAGE"], *arguments, str(DOCKER_FOLDER)]
+def build_command(versions: Mapping[str, str], target: str = "server") -> list[str]:
+    """The command that builds an image: the server's, or the gateway's."""
+    arguments = [part for name in BUILD_ARGUMENTS for part in ("--build-arg", f"{name}={versions[name]}")]
+    name = versions[{"server": "SERVE_IMAGE", "gateway": "GATEWAY_IMAGE"}[target]]
+    file = DOCKER_FOLDER / "Dockerfile"
+    return ["docker", "build", "-t", name, "--target", target, "-f", str(file), *arguments, str(DOCKER_FOLDER.parent)]
 
 
 def check_docker(versions: Mapping[str, str]) -> None:

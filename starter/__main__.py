@@ -34,7 +34,8 @@ def parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="start a server and its models, the language model last")
     check = commands.add_parser("check", help="exit status 0 if the entry models can be asked")
     for one in (run, check):
-        one.add_argument("--entry", action="append", default=[], help="model that must answer; may be repeated")
+        told = "model that must answer; may be repeated, or stand in TRITONKIT_ENTRY with commas between"
+        one.add_argument("--entry", action="append", default=[], help=told)
         one.add_argument("--http", default="127.0.0.1:8000", help="host:port of the server's HTTP endpoint")
     run.add_argument("--repository", type=Path, default=Path("/models"))
     run.add_argument("--config-name", default="", help="as the server's --model-config-name")
@@ -47,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
     given = parser().parse_args(arguments)
+    given.entry = given.entry or [name for name in os.environ.get("TRITONKIT_ENTRY", "").split(",") if name]
     if given.command == "check":
         server = Server(address=given.http)
         bad = [name for name in given.entry if not server.is_ready(name)] or (

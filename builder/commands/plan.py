@@ -24,6 +24,7 @@ def plan(
         Path | None, typer.Option("--verify", help="log of a server run with --log-verbose=1, to compare edge by edge")
     ] = None,
     profile: Annotated[str, typer.Option("--profile", help="cpu: only the edges, on the embedded server")] = "gpu",
+    env: Annotated[Path | None, typer.Option("--env", help="file to write for docker compose: --env-file FILE")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object, for machines")] = False,
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="requests under way at once")] = 8,
     size: Annotated[
@@ -67,6 +68,8 @@ def plan(
         )
         edges = all_edges(made, made.catalog(profile), ask, embedded=profile == "cpu")
         memory = None if profile == "cpu" else plan_memory(made, ask, edge._exports())
+    if env is not None and memory is not None and memory.fits:
+        env.write_text(plan_text.as_env(memory), encoding="utf-8")
     compared = None
     if verify is not None:
         if not verify.is_file():

@@ -45,6 +45,17 @@ def as_json(memory: MemoryPlan | None, edges: Sequence[Edge], compared: Sequence
     return found
 
 
+def as_env(memory: MemoryPlan) -> str:
+    """What docker/compose.yaml takes from a plan: NAME=value lines."""
+    found = {one.name: one.value for one in memory.settings if one.where in ("tritonserver", "docker run")}
+    pools = [one.value for one in memory.settings if one.name == "--cuda-memory-pool-byte-size"]
+    return (
+        f"CUDA_POOL_BYTES={pools[0].partition(':')[2]}\n"
+        f"PINNED_POOL_BYTES={found['--pinned-memory-pool-byte-size']}\n"
+        f"SHM_SIZE={found['--shm-size']}\n"
+    )
+
+
 def show(memory: MemoryPlan | None, edges: Sequence[Edge], compared: Sequence[Comparison] | None) -> None:
     """Print results to standard output, refusals and contradictions to standard error."""
     console = Console(highlight=False)

@@ -119,9 +119,10 @@ def test_the_docker_command_is_printed(write_model: WriteModel, command: Callabl
         out, _ = process.communicate(timeout=20)
     assert process.returncode == 0
     assert out.startswith("docker run --rm --init --gpus all --shm-size=2g ")
-    assert f" -v {folder.resolve()}:/models:ro tritonkit/tritonserver:" in out
+    assert f" -v {folder.resolve()}:/models:ro " in out
+    assert " -e HF_TOKEN -e TRITONKIT_ADMIN_KEY -e TRITONKIT_ENTRY= tritonkit/tritonserver:" in out
     assert " -p 127.0.0.1:9000:8000 -p 127.0.0.1:8001:8001 -p 127.0.0.1:8002:8002 " in out
-    assert out.endswith("--model-config-name=gpu --model-control-mode=explicit --load-model=echo\n")
+    assert out.endswith(" python3 -m starter run --config-name gpu --entry echo -- tritonserver\n")
 
 
 def test_without_docker_or_gpu_it_says_so(

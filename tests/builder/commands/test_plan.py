@@ -111,3 +111,9 @@ def test_the_release_and_its_vllm_come_from_the_pinned_image(checkout):
     assert f"TRITON_RELEASE={pinned_release()}\n" in (checkout / "docker" / "versions.env").read_text()
     assert vllm_of(pinned_release())[:2] == (0, 24)
     assert vllm_of("24.10") == (0, 5, 5)
+
+
+def test_compose_gets_pools_and_shared_memory(run, tmp_path):
+    assert run("assistant", "--gpu", "L40S", "--llm", "Qwen/Qwen3-8B", "--env", tmp_path / "plan.env").exit_code == 0
+    lines = dict(line.split("=") for line in (tmp_path / "plan.env").read_text().splitlines())
+    assert lines == {"CUDA_POOL_BYTES": "67108864", "PINNED_POOL_BYTES": "268435456", "SHM_SIZE": "1024m"}

