@@ -12,7 +12,14 @@ from typing import Annotated
 import typer
 
 # Package -> the extra of `pip install 'tritonkit[...]'` that holds what its commands import.
-EXTRAS = {"builder": "", "embedded": "server", "clients": "clients", "weights": "export", "batch": "batch", "worker": "kafka"}
+EXTRAS = {
+    "builder": "",
+    "embedded": "server",
+    "clients": "clients",
+    "weights": "export",
+    "batch": "batch",
+    "worker": "kafka",
+}
 
 CHECKOUT = Path(__file__).parents[1]
 SAMPLES = CHECKOUT / "samples"

