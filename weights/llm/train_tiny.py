@@ -1,7 +1,7 @@
 """Train the small Llama that answers in demo and tests, from nothing, on prompts of the assistant pipeline.
 
     python -m weights.llm.train_tiny --out RUN                      # half an hour of two idle cores; writes RUN/best
-    python -m weights.llm.train_tiny --out MORE --resume RUN/best   # goes on, with longer transcripts
+    python -m weights.llm.train_tiny --out MORE --resume RUN/best --stretch 2   # goes on; longer
     python -m weights.llm.measure MORE/best                         # what it can do
     python -m weights.llm.train_tiny --keep MORE/best               # into checkpoint/, which is committed
 
@@ -204,13 +204,13 @@ def learning_rate_factor(done: float, falling: float) -> float:
     return min(1.0, done / 0.02 + 0.05, max(0.02, (1 - done) / falling))
 
 
-def train(out: Path, steps: int, threads: int, resume: Path | None) -> None:
+def train(out: Path, steps: int, threads: int, resume: Path | None, stretch: int) -> None:
     """Train from nothing or from a checkpoint; writes `out`/last every 200 steps, and `out`/best."""
     torch.set_num_threads(threads)
     tokenizer = train_tokenizer() if resume is None else PreTrainedTokenizerFast.from_pretrained(resume)
     model = new_model(tokenizer) if resume is None else LlamaForCausalLM.from_pretrained(resume, dtype=torch.float32)
     curriculum, falling = (CURRICULUM, 0.5) if resume is None else (CURRICULUM_GOING_ON, 0.9)
-    batches = Batches(tokenizer, PromptText(tokenizer), f"{SEED} train" + (f" on {resume.name}" if resume else ""))
+    batches = Batches(tokenizer, PromptText(tokenizer), f"{SEED} train, stretch {stretch}")
     held_out = ExampleMaker(f"{SEED} held out while training", held_out=True, max_words=24)
     check = [batches.encode(held_out.example()) for _ in range(200)]
     optimizers = optimizers_for(model)
@@ -275,6 +275,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--resume", type=Path, help="go on from this checkpoint, with fresh data")
+    parser.add_argument(
+        "--stretch", type=int, default=1, help="which stretch of the endless data; another when resuming"
+    )
     parser.add_argument("--keep", type=Path, help="commit this checkpoint instead of training")
     arguments = parser.parse_args()
     if arguments.keep is not None:
@@ -282,7 +285,7 @@ def main() -> None:
     elif arguments.out is None:
         parser.error("--out is needed to train")
     else:
-        train(arguments.out, arguments.steps, arguments.threads, arguments.resume)
+        train(arguments.out, arguments.steps, arguments.threads, arguments.resume, arguments.stretch)
 
 
 if __name__ == "__main__":
