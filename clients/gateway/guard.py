@@ -64,12 +64,16 @@ class Guard:
             self._metrics.refused.inc()
             found = f"{self._in_flight} requests are in flight, as many as are answered at once"
             raise Problem(429, f"{found}. Try again later.", code="too_many_requests")
-        self._in_flight += 1
+        self._take(1)
+        answer.at_end = lambda: self._take(-1)
         try:
-            with self._metrics.in_flight.track_inprogress():
-                await self._watched(scope, receive, answer)
+            await self._watched(scope, receive, answer)
         finally:
-            self._in_flight -= 1
+            answer.end()
+
+    def _take(self, count: int) -> None:
+        self._in_flight += count
+        self._metrics.in_flight.set(self._in_flight)
 
     async def _watched(self, scope: Scope, receive: Receive, answer: "Answer") -> None:
         """Runs the application; cancels it when the caller goes away."""
@@ -92,23 +96,32 @@ class Guard:
 
 
 class Answer:
-    """Sends on what the application answers, and remembers the status.
+    """Sends on what the application answers.
 
     Attributes:
         status: what was sent, 0 before.
+        at_end: called once, just before the last part goes out: who reads it may ask again at once.
     """
 
     def __init__(self, send: Send, timeout_s: float) -> None:
         self._send, self._timeout_s, self.status = send, timeout_s, 0
+        self.at_end: Callable[[], None] | None = None
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
+        elif not message.get("more_body", False):
+            self.end()
         try:
             async with asyncio.timeout(self._timeout_s):
                 await self._send(message)
         except TimeoutError as error:
             raise Gone from error
+
+    def end(self) -> None:
+        at_end, self.at_end = self.at_end, None
+        if at_end:
+            at_end()
 
 
 async def read_body(scope: Scope, receive: Receive, settings: Settings) -> bytes:

@@ -74,7 +74,8 @@ def structured(wanted: Any) -> dict[str, Any]:
     if kind == "json_object":
         return {"structured_outputs": {"json_object": True}}
     if kind == "json_schema":
-        schema = (wanted.get("json_schema") or {}).get("schema")
+        inner = wanted.get("json_schema")
+        schema = inner.get("schema") if isinstance(inner, dict) else None
         if isinstance(schema, dict):
             return {"structured_outputs": {"json": schema}}
     expected = "text, json_object, or json_schema with its schema, is needed"

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import signal
 import socket
 from collections.abc import Iterator
@@ -34,7 +35,9 @@ class Server(uvicorn.Server):
         yield
 
     def _end(self) -> None:
-        self.force_exit = self.should_exit
+        if self.should_exit:
+            self.force_exit = True
+            logging.disable()  # of what is cut off: it was asked for
         self.should_exit = True
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from clients import assistant, detect, transcribe
 from clients.arrays import json_text, need, read_json, text
 from clients.errors import ClientError
+from clients.gateway.watch import watched
 from clients.llm import read_chat_events
 from clients.tensors import Request, Response
 from clients.transports import AsyncTransport, problems
@@ -88,7 +89,8 @@ class Upstream:
         self, request: Request, read: Callable[[Response], Iterator[Event]]
     ) -> AsyncGenerator[Event, None]:
         is_finished = False
-        async with aclosing(self._transport.stream(request, self._timeout_s)) as responses:
+        stream = self._transport.stream(request, self._timeout_s)
+        async with aclosing(watched(stream, self._transport, request.model)) as responses:
             async for response in responses:
                 for event in read(response):
                     is_finished = isinstance(event, Finished)

@@ -70,11 +70,16 @@ def samples_of(url: str) -> dict[str, float]:
 
 def model_process(served: EmbeddedServer, model: str) -> int:
     """The process of a Python model of this server."""
-    port = served.grpc.rpartition(":")[2]
-    servers = [pid for pid in processes() if f"--grpc-port={port}" in arguments_of(pid)[1:] and is_server(pid)]
-    assert len(servers) == 1, f"{len(servers)} servers on port {port}"
-    found = [pid for pid in children(servers[0]) if model_of(pid) == model and status(pid)[0] != "Z"]
+    found = [pid for pid in children(server_of(served)) if model_of(pid) == model and status(pid)[0] != "Z"]
     assert len(found) == 1, f"{len(found)} processes of {model}"
+    return found[0]
+
+
+def server_of(served: EmbeddedServer) -> int:
+    """The tritonserver process itself."""
+    port = served.grpc.rpartition(":")[2]
+    found = [pid for pid in processes() if f"--grpc-port={port}" in arguments_of(pid)[1:] and is_server(pid)]
+    assert len(found) == 1, f"{len(found)} servers on port {port}"
     return found[0]
 
 

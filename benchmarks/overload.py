@@ -1,0 +1,187 @@
+"""More requests than a gateway can answer, for a bounded time, and what became of each one of them.
+
+    python benchmarks/overload.py http://127.0.0.1:9000 --seconds 120 --times 3
+
+First the capacity is measured: as many callers as are answered at once, each asking again when it was answered. Then
+requests come at a fixed rate, a multiple of that, whether or not the earlier ones were answered. Each asks one of a few
+questions whose answers are known, so that a wrong answer shows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+
+import aiohttp
+
+THINGS = ("cup", "dog", "car", "person", "bicycle", "train", "sheep", "bowl")
+LIMIT_S = 60.0  # after this a request counts as lost
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the requests. Every one of `sent` is in exactly one of the others."""
+
+    sent: int = 0
+    answered: int = 0
+    refused: int = 0
+    failed: int = 0
+    wrong: int = 0
+    lost: int = 0
+    answer_s: list[float] = field(default_factory=list)
+    refusal_s: list[float] = field(default_factory=list)
+    statuses: Counter[str] = field(default_factory=Counter)
+
+    def summary(self) -> dict[str, object]:
+        """The counts, and how long it took, in seconds."""
+        counts = {name: value for name, value in asdict(self).items() if isinstance(value, int)}
+        times = {"answer": self.answer_s, "refusal": self.refusal_s}
+        spans = {f"{name}_p{share}": percentile(values, share) for name, values in times.items() for share in (50, 95)}
+        return {**counts, **spans, "statuses": dict(self.statuses)}
+
+
+def percentile(values: list[float], share: int) -> float:
+    """The value below which `share` percent lie; 0 of none."""
+    ranked = sorted(values)
+    return round(ranked[min(len(ranked) - 1, len(ranked) * share // 100)], 4) if ranked else 0.0
+
+
+class Load:
+    """Asks one gateway. url: its address, such as http://127.0.0.1:9000."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
+        self._session, self._url = session, f"{url}/v1/completions"
+        self._expected: dict[str, str] = {}
+
+    async def learn(self) -> None:
+        """Asks every question once, alone."""
+        for thing in THINGS:
+            _, body = await self._ask(thing)
+            self._expected[thing] = body["choices"][0]["text"]
+        if len(set(self._expected.values())) != len(THINGS):
+            raise RuntimeError("two questions have the same answer: a wrong one would not show")
+
+    async def closed(self, callers: int, seconds: float) -> Tally:
+        """`callers` at once, each asking again when it was answered."""
+        tally, end = Tally(), time.monotonic() + seconds
+
+        async def caller(first: int) -> None:
+            number = first
+            while time.monotonic() < end:
+                await self._count(THINGS[number % len(THINGS)], tally)
+                number += callers
+
+        await asyncio.gather(*(caller(number) for number in range(callers)))
+        return tally
+
+    async def open(self, per_s: float, seconds: float) -> Tally:
+        """One request every 1 / per_s seconds, whatever became of the earlier ones."""
+        tally, began = Tally(), time.monotonic()
+        tasks = []
+        for number in range(round(per_s * seconds)):
+            await asyncio.sleep(max(0.0, began + number / per_s - time.monotonic()))
+            tasks.append(asyncio.create_task(self._count(THINGS[number % len(THINGS)], tally)))
+        await asyncio.gather(*tasks)
+        return tally
+
+    async def _count(self, thing: str, tally: Tally) -> None:
+        tally.sent += 1
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(LIMIT_S):
+                status, body = await self._ask(thing)
+        except TimeoutError:
+            tally.lost += 1
+            return
+        except (aiohttp.ClientError, OSError) as error:
+            tally.failed += 1
+            tally.statuses[type(error).__name__] += 1
+            return
+        seconds = time.monotonic() - began
+        tally.statuses[str(status)] += 1
+        if status == 429:
+            tally.refused += 1
+            tally.refusal_s.append(seconds)
+        elif status != 200:
+            tally.failed += 1
+        elif body["choices"][0]["text"] != self._expected[thing] or len(body["choices"]) != 1:
+            tally.wrong += 1
+        else:
+            tally.answered += 1
+            tally.answer_s.append(seconds)
+
+    async def _ask(self, thing: str) -> tuple[int, dict]:
+        prompt = f"Seen: 2 {thing}\nQuestion: What do you see?\nAnswer:\n"
+        body = {"model": "llm", "prompt": prompt, "temperature": 0, "max_tokens": 24}
+        async with self._session.post(self._url, json=body) as answer:
+            return answer.status, await answer.json()
+
+
+async def overload(
+    url: str, *, times: float, seconds: float, callers: int, capacity_s: float, memory: Callable[[], int]
+) -> dict[str, object]:
+    """The whole measurement; memory: bytes that the processes under load have now."""
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector) as session:
+        load = Load(session, url)
+        await load.learn()
+        normal = await load.closed(callers, capacity_s)
+        per_s = normal.answered / capacity_s
+        before = memory()
+        under = await load.open(times * per_s, seconds)
+        after = memory()
+        began = time.monotonic()
+        afterwards = Tally()
+        await load._count(THINGS[0], afterwards)
+        return {
+            "capacity_per_s": round(per_s, 1),
+            "offered_per_s": round(times * per_s, 1),
+            "normal": normal.summary(),
+            "overload": under.summary(),
+            "afterwards": {**afterwards.summary(), "after_s": round(time.monotonic() - began, 3)},
+            "memory_before": before,
+            "memory_after": after,
+        }
+
+
+def main() -> None:
+    """Measure and print JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("url")
+    parser.add_argument("--times", type=float, default=3.0, help="multiple of the capacity that is offered")
+    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--callers", type=int, default=8, help="as many as the gateway's --most-in-flight")
+    parser.add_argument("--capacity-s", type=float, default=10.0, help="how long the capacity is measured")
+    parser.add_argument("--pid", type=int, action="append", default=[], help="a process whose memory is watched")
+    given = parser.parse_args()
+    found = asyncio.run(
+        overload(
+            given.url,
+            times=given.times,
+            seconds=given.seconds,
+            callers=given.callers,
+            capacity_s=given.capacity_s,
+            memory=lambda: sum(resident(pid) for pid in given.pid),
+        )
+    )
+    print(json.dumps(found, indent=2))
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process and everything below it has."""
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        return sum(one.memory_info().rss for one in (process, *process.children(recursive=True)))
+    except psutil.NoSuchProcess:
+        return 0
+
+
+if __name__ == "__main__":
+    main()
