@@ -34,7 +34,7 @@ def read_messages(text: str) -> list[dict[str, Any]]:
     """Chat messages: each has a role and text content (or a list of text parts); other keys are the template's."""
     try:
         messages = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise PromptError(f"MESSAGES: no JSON ({error}); {MESSAGES_FORM}; correct it") from error
     if not isinstance(messages, list) or not messages:
         raise PromptError(f"MESSAGES: {_kind(messages)}; {MESSAGES_FORM}; correct it")
@@ -53,7 +53,18 @@ def _message(message: Any, at: int) -> dict[str, Any]:
         content = "".join(part["text"] for part in content)
     if not isinstance(content, str):
         raise PromptError(f'MESSAGES: message {at} has no text "content"; {MESSAGES_FORM}; send text alone')
+    if not is_unicode(content):
+        raise PromptError(f"MESSAGES: message {at} has half of a surrogate pair; {MESSAGES_FORM}; correct it")
     return {**message, "content": content}
+
+
+def is_unicode(text: str) -> bool:
+    """Whether the text can be written down: JSON's escapes can spell half of a character."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_text_part(part: Any) -> bool:

@@ -88,7 +88,9 @@ def read_object(text: str | None) -> dict[str, Any]:
         return {}
     try:
         value = json.loads(text, object_pairs_hook=_object_without_repeats, parse_constant=_refuse_constant)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except SamplingError:
+        raise
+    except (ValueError, RecursionError) as error:
         raise SamplingError(f"no JSON ({error})", do='send for example {"max_tokens": 64}') from error
     if not isinstance(value, dict):
         raise SamplingError(f"a JSON {type(value).__name__}", do='send for example {"max_tokens": 64}')

@@ -112,6 +112,8 @@ def _label_of(item: Any, at: int) -> str:
     label = item.get("label") if isinstance(item, dict) else None
     if not isinstance(label, str) or not label.strip():
         raise PromptError(f'DETECTIONS: detection {at} has no "label" text; {DETECTIONS_FORM}')
+    if any("\ud800" <= character <= "\udfff" for character in label):  # JSON's escapes can spell half a character
+        raise PromptError(f"DETECTIONS: the label of detection {at} is no Unicode text; {DETECTIONS_FORM}")
     return " ".join(label.split())
 
 

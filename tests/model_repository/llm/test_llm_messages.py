@@ -75,6 +75,8 @@ def test_a_tokenizer_without_such_a_token_is_left_alone() -> None:
         ('[{"role": "user", "content": "x"}, {"role": "user", "content": null}]', "message 1"),
         ('[{"role": "user", "content": [{"type": "image_url"}]}]', 'no text "content"'),
         ("[" * 100_000, "no JSON"),
+        ("1" * 5000, "no JSON"),
+        ('[{"role": "user", "content": "\\ud800"}]', "surrogate"),
     ],
 )
 def test_what_are_no_messages_is_said_with_the_form_they_need(text: str, words: str) -> None:

@@ -148,6 +148,7 @@ def test_all_unknown_names_are_told_at_once() -> None:
         "{",
         '{"a": }',
         "[" * 100_000,
+        "1" * 5000,
     ],
 )
 def test_a_wrong_value_is_refused_in_four_parts(text: str) -> None:

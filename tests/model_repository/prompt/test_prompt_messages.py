@@ -85,6 +85,8 @@ def test_an_empty_question_about_nothing_is_refused(template: Template) -> None:
         '{"detections": [{"score": 1}]}',
         '{"detections": [{"label": ""}]}',
         "[" * 100_000,
+        "1" * 5000,
+        '{"detections": [{"label": "\\ud800"}]}',
     ],
 )
 def test_detections_of_another_form_are_refused(template: Template, detections: str) -> None:
