@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from builder.commands.draw import draw
 from builder.commands.plan import plan
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ Set = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE for a fu
 Target = Annotated[str, typer.Option("--target", help="release to build for: a container tag, or embedded")]
 DEFAULT_OUT = CHECKOUT / "model_repository"
 app.command()(plan)
+app.command()(draw)
 
 
 @app.command()
@@ -187,24 +189,6 @@ def explain(
     if wanted not in known:
         raise typer.BadParameter(f"no rule has the code {code}{did_you_mean(wanted, known)}", param_hint="CODE")
     print(explanation(known[wanted]))
-
-
-@app.command()
-def draw(
-    pipeline: Annotated[str, typer.Argument(help="a shipped pipeline, or path/to/file.py[:name]")],
-    out: Annotated[Path | None, typer.Option("--out", help="the SVG file; standard output if not given")] = None,
-    set_: Set = None,
-) -> None:
-    """Draw a pipeline as an SVG picture: steps, tensors with types and dims, what is streamed."""
-    from builder.draw import draw_pipeline
-
-    with _problems_told():
-        svg = draw_pipeline(_pipelines([pipeline], None, None, None, set_)[0])
-    if out is None:
-        print(svg, end="")
-    else:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(svg, encoding="utf-8")
 
 
 def _pipelines(

@@ -2,18 +2,24 @@
 
 In: a pipeline. Out: the text of an SVG. Steps are boxes in columns, each after all that feed it; the lines between
 them carry the ensemble tensor's name, data type and dims. What a decoupled step streams is dashed and coloured.
+
+With the hand-over's edges, a line's colour says what becomes of its tensor, its width how large it is. With findings,
+each box that has some wears their numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import escape
 
 from builder.catalog import Catalog, Entry
 from builder.decoupling import CALLER, is_decoupled, labels
+from builder.findings import Finding
 from builder.graph import Graph, make_graph
+from builder.handover.edges import Edge
+from builder.handover.places import gpus_of, instances_of
 from builder.pipeline import Pipeline
 from builder.plan import make_plan
 from builder.tensors import dims_text
@@ -21,20 +27,40 @@ from builder.tensors import dims_text
 COLUMN, ROW, PORT, BOX, MARGIN, HEAD = 226, 34, 14, 176, 20, 44
 
 _STYLE = """
-  svg { --ink: #1f2328; --soft: #656d76; --line: #8c959f; --box: #f6f8fa; --stream: #0969da; --page: #ffffff; }
+  svg { --ink: #1f2328; --soft: #656d76; --line: #8c959f; --box: #f6f8fa; --stream: #0969da; --page: #ffffff;
+    --good: #1a7f37; --fair: #9a6700; --bad: #cf222e; }
   @media (prefers-color-scheme: dark) {
-    svg { --ink: #e6edf3; --soft: #9198a1; --line: #6e7681; --box: #161b22; --stream: #4493f8; --page: #0d1117; }
+    svg { --ink: #e6edf3; --soft: #9198a1; --line: #6e7681; --box: #161b22; --stream: #4493f8; --page: #0d1117;
+      --good: #3fb950; --fair: #d29922; --bad: #f85149; }
   }
-  text { font: 13px ui-sans-serif, system-ui, sans-serif; fill: var(--ink); }
-  .name { font-weight: 600; }
-  .soft { font-size: 11px; fill: var(--soft); }
-  .page { fill: var(--page); }
-  .box { fill: var(--box); stroke: var(--line); }
-  .end { fill: none; stroke: var(--line); stroke-dasharray: 2 3; }
-  .line { fill: none; stroke: var(--line); }
-  .streamed { stroke: var(--stream); stroke-dasharray: 6 3; }
-  text.streamed { fill: var(--stream); stroke: none; }
+  svg text { font: 13px ui-sans-serif, system-ui, sans-serif; fill: var(--ink); }
+  svg .name { font-weight: 600; }
+  svg .soft { font-size: 11px; fill: var(--soft); }
+  svg .page { fill: var(--page); }
+  svg .box { fill: var(--box); stroke: var(--line); }
+  svg .end { fill: none; stroke: var(--line); stroke-dasharray: 2 3; }
+  svg .line { fill: none; stroke: var(--line); }
+  svg .good { stroke: var(--good); }
+  svg .fair { stroke: var(--fair); }
+  svg .bad { stroke: var(--bad); }
+  svg .badge { fill: var(--bad); stroke: var(--page); }
+  svg .badge.warning { fill: var(--fair); }
+  svg .badge.advice { fill: var(--stream); }
+  svg .number { font-size: 11px; font-weight: 600; fill: var(--page); text-anchor: middle; }
+  svg .streamed { stroke: var(--stream); stroke-dasharray: 6 3; }
+  svg text.streamed { fill: var(--stream); stroke: none; }
 """
+
+# What becomes of a tensor, as a colour; anything else keeps the plain one.
+SHADES = {
+    "pointer": "good",
+    "device copy": "good",
+    "gather": "fair",
+    "upload": "fair",
+    "peer copy": "fair",
+    "host bounce": "bad",
+}
+_WIDTHS = ((10 << 20, 6.0), (1 << 20, 4.0), (1 << 16, 2.5))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,18 +89,26 @@ class Box:
         return self.x, self.y + HEAD + row * self.left.index(tensor) + row // 2
 
 
-def draw_pipeline(pipeline: Pipeline) -> str:
-    """The SVG of a pipeline, with every input it can have."""
-    catalog = make_plan([pipeline]).catalog("cpu")
+def draw_pipeline(pipeline: Pipeline, *, edges: Sequence[Edge] = (), findings: Sequence[Finding] = ()) -> str:
+    """The SVG of a pipeline, with every input it can have.
+
+    Args:
+        edges: the hand-over of its ensemble, for colours, widths and bytes.
+        findings: what the rules found, to be pinned to the steps; the first has number 1.
+    """
+    plan = make_plan([pipeline])
+    catalog = plan.catalog("gpu" if any(one.place >= 0 for one in edges) else "cpu")
     entry = catalog.entries[pipeline.name]
     graph = make_graph(entry)
     boxes = _boxes(entry, graph, catalog)
-    told = {name: _tensor_text(name, entry, graph, catalog) for name in graph.tensors}
+    sizes = {one.tensor: one.bytes for one in edges}
+    told = {name: _tensor_text(name, entry, graph, catalog, sizes.get(name)) for name in graph.tensors}
     streamed = {name for name, label in labels(entry, catalog.entries).items() if label != CALLER}
     width = max(box.x for box in boxes.values()) + BOX + MARGIN
     height = max(box.y + box.height for box in boxes.values()) + MARGIN
-    lines = [line for name in graph.tensors for line in _lines(name, graph, boxes, name in streamed)]
+    lines = [line for name in graph.tensors for line in _lines(name, graph, boxes, name in streamed, edges)]
     shapes = [shape for box in boxes.values() for shape in _shapes(box, told, streamed)]
+    pins = [pin for index, box in boxes.items() for pin in _pins(index, box, entry, findings)]
     return "\n".join(
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" role="img">',
@@ -83,6 +117,7 @@ def draw_pipeline(pipeline: Pipeline) -> str:
             f'<rect class="page" width="{width}" height="{height}" rx="6"/>',
             *lines,
             *shapes,
+            *pins,
             "</svg>\n",
         )
     )
@@ -133,15 +168,20 @@ def _columns(graph: Graph) -> dict[int, int]:
 
 
 def _remark(model: Entry | None, streams: bool) -> str:
+    """Backend, batch, instances on GPUs (or several on the host), and whether it streams."""
     if model is None:
         return "unknown"
-    backend = model.config.get("backend") or model.config.get("platform", "")
-    batch = f", batches of {model.config['max_batch_size']}" if model.is_batching else ""
-    return f"{backend}{batch}{', decoupled' if streams else ''}"
+    words = [str(model.config.get("backend") or model.config.get("platform", ""))]
+    words += [f"batch {model.config['max_batch_size']}"] if model.is_batching else []
+    on, count = dict.fromkeys(gpus_of(model.config)), instances_of(model.config)
+    words += [f"GPU {', '.join(str(gpu) for gpu in on)}"] if on else []
+    words += [f"{count} instances"] if count > 1 else []
+    words += ["decoupled"] if streams else []
+    return ", ".join(words)
 
 
-def _tensor_text(name: str, entry: Entry, graph: Graph, catalog: Catalog) -> str:
-    """`fp32 [-1]`, with a ? where the caller may leave it out."""
+def _tensor_text(name: str, entry: Entry, graph: Graph, catalog: Catalog, size: int | None) -> str:
+    """`fp32 [-1]`, whether the caller may leave it out, and its bytes where they are known and many."""
     tensor = graph.tensors[name]
     ends = [("output", end) for end in tensor.makers] + [("input", end) for end in tensor.users]
     found = [
@@ -150,20 +190,52 @@ def _tensor_text(name: str, entry: Entry, graph: Graph, catalog: Catalog) -> str
     declared = next((one for one in found if one), {})
     optional = entry.tensors("input").get(name, {}).get("optional", False)
     kind = str(declared.get("data_type", "?")).removeprefix("TYPE_").lower()
-    return f"{kind} {dims_text(declared.get('dims', ()))}{' optional' if optional else ''}"
+    many = f", {size / (1 << 20):.1f} MiB" if size and size >= _WIDTHS[-1][0] else ""
+    return f"{kind} {dims_text(declared.get('dims', ()))}{' optional' if optional else ''}{many}"
 
 
-def _lines(name: str, graph: Graph, boxes: Mapping[int, Box], streamed: bool) -> Iterator[str]:
+def _lines(name: str, graph: Graph, boxes: Mapping[int, Box], streamed: bool, edges: Sequence[Edge]) -> Iterator[str]:
     tensor = graph.tensors[name]
     sources = [-1] if tensor.is_input else [end.step for end in tensor.makers]
-    targets = [end.step for end in tensor.users] + ([-2] if tensor.is_output else [])
-    style = "line streamed" if streamed else "line"
+    targets = [(end.step, end.model) for end in tensor.users] + ([(-2, "caller")] if tensor.is_output else [])
     for source in sources:
-        for target in dict.fromkeys(targets):
+        for target, model in dict.fromkeys(targets):
             x1, y1 = boxes[source].port(name, "right")
             x2, y2 = boxes[target].port(name, "left")
             bend = min(60, max(20, (x2 - x1) // 2))
-            yield f'<path class="{style}" d="M{x1} {y1}C{x1 + bend} {y1} {x2 - bend} {y2} {x2} {y2}"/>'
+            edge = next((one for one in edges if one.tensor == name and one.target == model), None)
+            style, told = _looks(edge, streamed)
+            yield f'<path {style} d="M{x1} {y1}C{x1 + bend} {y1} {x2 - bend} {y2} {x2} {y2}">{told}</path>'
+
+
+def _looks(edge: Edge | None, streamed: bool) -> tuple[str, str]:
+    """A line's attributes, and what is told where one points at it."""
+    words = ["line", *(["streamed"] if streamed else [])]
+    if edge is None:
+        return f'class="{" ".join(words)}"', ""
+    words += [SHADES[edge.how]] if edge.how in SHADES and not streamed else []
+    width = next((width for least, width in _WIDTHS if edge.bytes >= least), 1.0)
+    told = f"{edge.tensor}: {edge.bytes:,} bytes, {edge.how}: {edge.why}{'. ' + edge.better if edge.better else ''}"
+    return f'class="{" ".join(words)}" stroke-width="{width}"', f"<title>{escape(told)}</title>"
+
+
+def _pins(index: int, box: Box, entry: Entry, findings: Sequence[Finding]) -> Iterator[str]:
+    """The numbers of the findings about a box, at its upper right corner."""
+    about = [(number, one) for number, one in enumerate(findings, 1) if _is_about(index, box, entry, one)]
+    for place, (number, one) in enumerate(about):
+        x, told = box.x + BOX - 4 - 20 * place, escape(str(one))
+        yield f'<circle class="badge {one.severity}" cx="{x}" cy="{box.y}" r="9"><title>{told}</title></circle>'
+        yield f'<text class="number" x="{x}" y="{box.y + 4}">{number}</text>'
+
+
+def _is_about(index: int, box: Box, entry: Entry, finding: Finding) -> bool:
+    """Whether a finding belongs at a box: of its step, of its model; at the caller what belongs to no step."""
+    if finding.model == entry.name and finding.step is not None:
+        return index >= 0 and finding.step == entry.step_number(index)
+    models = {step.get("model_name") for step in entry.ensemble_steps()}
+    if finding.model in models:
+        return index >= 0 and box.title == finding.model
+    return index == -1
 
 
 def _shapes(box: Box, told: Mapping[str, str], streamed: set[str]) -> Iterator[str]:

@@ -23,7 +23,7 @@ LAYERS = (
         "thinking",
         ("findings", "graph", "decoupling", "shapes", "variants", "plan", "rules", "check", "memory", "handover"),
     ),
-    ("pictures", ("draw",)),
+    ("pictures", ("draw", "page")),
     ("rendering", ("render",)),
     ("disk", ("contents", "manifest", "transaction", "repository")),
     ("reports", ("settings", "fixes", "reports", "checking")),
