@@ -9,7 +9,8 @@ WHISPER ?= tiny.en
 YOLO ?= yolov3-tiny
 LLM ?= tiny-llama
 CHECKPOINTS = --whisper $(WHISPER) --yolo $(YOLO) --llm $(LLM)
-OUT ?= model_repository
+# The committed repository is that of the defaults; other checkpoints get one of their own.
+OUT ?= $(if $(filter tiny.en/yolov3-tiny/tiny-llama,$(WHISPER)/$(YOLO)/$(LLM)),model_repository,.cache/repository)
 
 help:  ## print this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16

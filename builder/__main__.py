@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from builder.findings import Finding
     from builder.pipeline import Pipeline
+    from builder.repository import Difference
 
 CHECKOUT = Path(__file__).parents[1]
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
@@ -62,11 +64,21 @@ def build(
         changed = write_repository(
             plan, out, exports=_exports(), weights=weights, only=only or not pipelines, force=force
         )
-    kinds = {"missing": "new", "different": "changed", "stale": "removed", "foreign": "overwritten"}
-    for one in changed:
-        print(f"{kinds[one.kind]:<11} {one.path}")
+    _print_changes(changed)
     names = ", ".join(plan.pipelines)
     print(f"{out}: {names}: {f'{len(changed)} files written' if changed else 'nothing to do'}")
+
+
+def _print_changes(changed: Sequence[Difference], each: int = 12) -> None:
+    """A line for each file, or for each model when there are many."""
+    kinds = {"missing": "new", "different": "changed", "stale": "removed", "foreign": "overwritten"}
+    if len(changed) <= each:
+        for one in changed:
+            print(f"{kinds[one.kind]:<11} {one.path}")
+        return
+    counts = Counter((kinds[one.kind], one.path.split("/")[0]) for one in changed)
+    for (kind, model), count in counts.items():
+        print(f"{kind:<11} {model} ({count} file{'s' if count > 1 else ''})")
 
 
 @app.command()
