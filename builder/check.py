@@ -14,8 +14,16 @@ from builder.findings import Finding, Path, Rule, finding
 from builder.model import PROFILES
 from builder.pipeline import Pipeline
 from builder.plan import Plan, make_plan
-from builder.rules import ENSEMBLE_RULES, MODEL_RULES, PIPELINE_RULES, STEP_THAT_DOES_NOT_LOAD, TEXT_RULES
+from builder.rules import (
+    ENSEMBLE_RULES,
+    MODEL_RULES,
+    PIPELINE_RULES,
+    STEP_THAT_DOES_NOT_LOAD,
+    STRANGER_RULES,
+    TEXT_RULES,
+)
 from builder.rules.dependencies import unloadable_steps
+from builder.rules.folders import is_stranger
 from builder.rules.pipelines import Declared
 from builder.rules.text import is_readable
 
@@ -66,7 +74,9 @@ def check_catalog(catalog: Catalog) -> tuple[Finding, ...]:
 def _entry_findings(entry: Entry, catalog: Catalog) -> list[Finding]:
     """What the rules find in one model. A text that does not parse is told alone: the rest of it is not there yet."""
     rules: tuple[Rule[Any], ...] = (*ENSEMBLE_RULES, *MODEL_RULES) if entry.is_ensemble else MODEL_RULES
-    if not is_readable(entry):
+    if is_stranger(entry):
+        rules = STRANGER_RULES
+    elif not is_readable(entry):
         rules = TEXT_RULES
     found = [finding(rule, entry.name, problem, entry) for rule in rules for problem in rule(entry, catalog)]
     taken_out = [issue.path for issue in entry.issues if issue.kind in ("type", "enum", "oneof")]

@@ -102,6 +102,8 @@ def cycle(graph: Graph) -> tuple[str, ...] | None:
         seen.append(step)
         step = next(before for before in feeds[step] if before in held)
     around = [*reversed(seen[seen.index(step) :])]
+    first = around.index(min(around))
+    around = around[first:] + around[:first]
     path: list[str] = []
     for index, following in zip(around, [*around[1:], around[0]], strict=True):
         made = {name for name in graph.steps[index].get("output_map", {}).values() if not graph.tensors[name].is_input}

@@ -118,10 +118,10 @@ def _converted(
     if tensor.batch is None:
         if model.is_batching and dims_agree(tensor.dims, wanted):
             return 1, tensor.dims
-        if model.is_batching and tensor.dims:
+        if model.is_batching and len(tensor.dims) == len(wanted) + 1:
             first = tensor.dims[0]
             return (name if first == -1 else first), tensor.dims[1:]
-        return None, tensor.dims
+        return 1 if model.is_batching else None, tensor.dims
     if model.is_batching:
         return tensor.batch, tensor.dims
     if len(tensor.dims) == len(wanted):

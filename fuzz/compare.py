@@ -58,23 +58,29 @@ def compare(world: World, folder: Path, timeout_s: float = 900.0) -> Outcome:
     repositories = [one for one in world.repositories if not any(_is_ending(ours[model.name]) for model in one)]
     root = write(folder / "world", [*world.pool, *(model for one in repositories for model in one)])
     texts = {model.name: model.text or "" for one in (world.pool, *repositories) for model in one}
+    ended: list[Disagreement] = []
     try:
         theirs = verdicts(root, timeout_s=timeout_s)
-    except TimeoutError:
-        return Outcome(
-            repositories=len(repositories),
-            models=len(texts),
-            loading=0,
-            disagreements=tuple(_culprits(world.pool, repositories, folder / "half")),
-        )
+    except TimeoutError as error:
+        ended = list(_culprits(world.pool, repositories, folder / "half"))
+        if not ended:  # it ends now and then only; nobody must take that for agreement
+            ended = [Disagreement(model="(whole world)", verdict=None, findings=(), text=str(error))]
+        guilty = {one.model for one in ended}
+        repositories = [one for one in repositories if not guilty & {model.name for model in one}]
+        root = write(folder / "world", [*world.pool, *(model for one in repositories for model in one)])
+        ours = expected(root)
+        theirs = verdicts(root, timeout_s=timeout_s)
     return Outcome(
         repositories=len(repositories),
         models=len(theirs),
         loading=sum(one.loads for one in theirs.values()),
-        disagreements=tuple(
-            Disagreement(model=name, verdict=verdict, findings=ours[name], text=texts[name])
-            for name, verdict in theirs.items()
-            if verdict.loads == bool(ours[name])
+        disagreements=(
+            *ended,
+            *(
+                Disagreement(model=name, verdict=verdict, findings=ours[name], text=texts[name])
+                for name, verdict in theirs.items()
+                if verdict.loads == bool(ours[name])
+            ),
         ),
     )
 

@@ -88,13 +88,14 @@ def read_python(source: bytes) -> PythonFile:
 
 
 def _described(tree: ast.Module) -> PythonFile:
-    written = next((one for one in ast.walk(tree) if isinstance(one, ast.ClassDef) and one.name == CLASS), None)
-    calls = [one for one in ast.walk(tree) if isinstance(one, ast.Call)]
+    nodes = list(ast.walk(tree))
+    written = next((one for one in nodes if isinstance(one, ast.ClassDef) and one.name == CLASS), None)
+    calls = [one for one in nodes if isinstance(one, ast.Call)]
     execute = _method(written, "execute") if written is not None else None
     attributes = {_called(call) for call in calls}
     sends = "get_response_sender" in attributes
     return PythonFile(
-        has_class=written is not None or _is_bound(tree),
+        has_class=written is not None or _is_bound(nodes),
         methods=frozenset(
             one.name
             for one in (written.body if written else ())
@@ -123,9 +124,9 @@ def _called(call: ast.Call) -> str:
     )
 
 
-def _is_bound(tree: ast.Module) -> bool:
+def _is_bound(nodes: list[ast.AST]) -> bool:
     """Whether the class's name comes from an import or an assignment."""
-    for one in ast.walk(tree):
+    for one in nodes:
         if isinstance(one, ast.ImportFrom | ast.Import):
             if any((alias.asname or alias.name) in (CLASS, "*") for alias in one.names):
                 return True

@@ -25,6 +25,7 @@ from builder.pbtxt import MAX_BYTES, Document, read
 
 CONFIG = "config.pbtxt"
 MAX_JSON = 1024 * 1024
+_OUTSIDE = "it is a link that leads out of the repository; nothing behind it was read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +69,12 @@ def read_repository(path: Path, target: Target, profile: str = "cpu") -> Catalog
 def _entry(model: os.DirEntry[str], root: Path, profile: str) -> Entry:
     path = root / model.name
     if not is_inside(path, root):
-        reason = "it is a link that leads out of the repository; nothing behind it was read"
         folder = ModelFolder(
             document=None,
             config_file=model.name,
             names=frozenset(),
             versions=(),
-            unread=(Unread(path=model.name, reason=reason),),
+            unread=(Unread(path=model.name, reason=_OUTSIDE),),
         )
         return entry(model.name, {}, file=model.name, folder=folder)
     folder = _folder(path, root, profile)
@@ -101,7 +101,8 @@ def _folder(path: Path, root: Path, profile: str) -> ModelFolder:
         names.add(one.name)
         if not is_folder(one):
             continue
-        inside, problem = list_folder(path / one.name)
+        is_read = is_inside(path / one.name, root)
+        inside, problem = list_folder(path / one.name) if is_read else ((), _OUTSIDE)
         if problem:
             unread.append(Unread(path=f"{path.name}/{one.name}", reason=problem))
         names.update(f"{one.name}/{inner.name}" for inner in inside)
@@ -110,7 +111,8 @@ def _folder(path: Path, root: Path, profile: str) -> ModelFolder:
         except OverflowError:
             overflowing.append(one.name)
             continue
-        versions.append(VersionFolder(name=one.name, number=number, files=frozenset(inner.name for inner in inside)))
+        files = frozenset(inner.name for inner in inside)
+        versions.append(VersionFolder(name=one.name, number=number, files=files, is_read=is_read and not problem))
     config_name = _config_name(names, profile)
     document, is_a_folder = _document(path, root, config_name, names, unread)
     config: Mapping[str, Any] = document.config if document is not None else {}

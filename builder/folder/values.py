@@ -19,11 +19,13 @@ class VersionFolder:
         name: as the disk has it.
         number: the version that the server takes it for; None where it passes over it.
         files: names inside, one level.
+        is_read: whether anybody looked inside; not into a link that leads out of the repository.
     """
 
     name: str
     number: int | None
     files: frozenset[str]
+    is_read: bool = True
 
     @property
     def is_found(self) -> bool:

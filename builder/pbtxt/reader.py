@@ -310,10 +310,11 @@ class _Reader:
             self.problem(
                 ProblemKind.OUT_OF_RANGE,
                 offset,
-                f"{info.name}: {str(number)[:30]}",
+                f"{info.name}: {token[:40]}",
                 f"{info.type} reaches from {low} to {high}",
                 name=info.name,
             )
+            return Mistyped(f"{'-' if negative else ''}{token[:40]}")
         return number
 
     def _float(self, info: FieldInfo, kind: int, token: str, offset: int, negative: bool) -> float | Mistyped:

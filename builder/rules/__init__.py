@@ -26,6 +26,7 @@ from builder.rules import (
     responses,
     scheduling,
     sequences,
+    tensorrt,
     tensors,
     text,
     versions,
@@ -78,6 +79,7 @@ MODEL_RULES: tuple[Rule[Entry], ...] = (
     scheduling.no_levels,
     scheduling.ordering,
     scheduling.cache,
+    scheduling.cache_flag,
     scheduling.override_without_default,
     scheduling.no_batcher,
     scheduling.bounded_step,
@@ -98,6 +100,7 @@ MODEL_RULES: tuple[Rule[Entry], ...] = (
     instances.tensorrt_on_cpu,
     instances.many_engines,
     instances.negative_count,
+    instances.rate_limiter,
     warmup.unknown_sample,
     warmup.missing_sample,
     warmup.wrong_sample,
@@ -133,6 +136,8 @@ MODEL_RULES: tuple[Rule[Entry], ...] = (
     onnx.fixed_batch,
     onnx.newer_file,
     onnx.fixed_rows,
+    tensorrt.other_release,
+    tensorrt.no_manifest,
 )
 
 ENSEMBLE_RULES: tuple[Rule[Entry], ...] = (
@@ -190,6 +195,9 @@ TEXT_RULES: tuple[Rule[Entry], ...] = (
     folders.unread_config,
     folders.unread_part,
 )
+
+# Asked alone of a folder that is no model.
+STRANGER_RULES: tuple[Rule[Entry], ...] = (folders.stranger, folders.overflowing_version, folders.unread_part)
 
 # Needs the findings about every other model; asked last.
 STEP_THAT_DOES_NOT_LOAD: Rule[Entry] = dependencies.step_that_does_not_load

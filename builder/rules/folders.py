@@ -6,6 +6,7 @@ Five of these mistakes end or hang a whole server (seen on 2.51), not only the m
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from builder.catalog import Catalog, Entry
 from builder.findings import Problem, rule
@@ -74,7 +75,8 @@ def no_model_file(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     if name is None:
         return
     for version in entry.folder.versions:
-        if version.is_found and version.number in entry.loaded_versions() and name not in version.files:
+        is_loaded = version.is_found and version.number in entry.loaded_versions()
+        if is_loaded and version.is_read and name not in version.files:
             others = sorted(version.files)
             yield Problem(
                 file=f"{entry.name}/{version.name}",
@@ -211,7 +213,8 @@ def data_files(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
             name = f"initial_state/{initial['data_file']}" if "data_file" in initial else None
             if name is not None and name not in entry.folder.sizes:
                 path = ("sequence_batching", "state", index, "initial_state", inner, "data_file")
-                yield _missing(entry, path, name, state.get("input_name"), "input")
+                missing = _missing(entry, path, name, state.get("input_name"), "input")
+                yield replace(missing, why="The server ends now and then, or refuses this model (seen on 2.51)")
 
 
 def _missing(entry: Entry, path: tuple[str | int, ...], name: str, tensor: str | None, side: str) -> Problem:

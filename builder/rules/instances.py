@@ -109,8 +109,37 @@ def negative_count(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
             )
 
 
+@rule(
+    "TK707",
+    "advice",
+    "resources that limit nothing by themselves",
+    why="core: the rate limiter is off unless the server runs with --rate-limit=execution_count (INS-05)",
+    server="accepts",
+)
+def rate_limiter(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """A rate_limiter in a config; the server's default is to pass over it."""
+    needs: dict[str, int] = {}
+    first = None
+    for index, group in _groups(entry):
+        for resource in group.get("rate_limiter", {}).get("resources", ()):
+            first = index if first is None else first
+            name = resource.get("name", "")
+            needs[name] = max(needs.get(name, 0), resource.get("count", 0))
+    if first is not None:
+        yield Problem(
+            path=("instance_group", first, "rate_limiter"),
+            found=f"resources {', '.join(f'{name} (count {count})' for name, count in needs.items())}",
+            expected="they are counted only by a server with --rate-limit=execution_count; a count is a number of "
+            "tokens, not of bytes",
+            fix="Start the server with --rate-limit=execution_count"
+            + "".join(f" --rate-limit-resource={name}:{count}" for name, count in needs.items() if name)
+            + " or larger",
+        )
+
+
 def _groups(entry: Entry) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    return iter(enumerate(entry.config.get("instance_group", ())))
+    # On an ensemble they are wrong altogether (TK601).
+    return iter(() if entry.is_ensemble else enumerate(entry.config.get("instance_group", ())))
 
 
 def _is_tensorrt(entry: Entry) -> bool:

@@ -149,21 +149,31 @@ def ordering(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
 )
 def cache(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """No cache for a model that answers several times, or that keeps state."""
-    if not entry.config.get("response_cache", {}).get("enable"):
-        return
-    reason = (
-        "sequence_batching"
-        if "sequence_batching" in entry.config
-        else "a decoupled model"
-        if entry.is_decoupled or is_decoupled(entry.name, catalog.entries)
-        else None
-    )
-    if reason is not None:
+    reason = _uncachable(entry, catalog)
+    if entry.config.get("response_cache", {}).get("enable") and reason is not None:
         yield Problem(
             path=("response_cache",),
             found=f"response_cache with {reason}",
             expected="a model with one response for each request and without state is needed",
             fix="Take response_cache out",
+        )
+
+
+@rule(
+    "TK612",
+    "advice",
+    "response cache that needs a flag",
+    why="core: nothing is cached unless the server runs with --cache-config (facts 4, ENS-26)",
+    server="accepts",
+)
+def cache_flag(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """response_cache in a config; a server without a cache passes over it."""
+    if entry.config.get("response_cache", {}).get("enable") and _uncachable(entry, catalog) is None:
+        yield Problem(
+            path=("response_cache",),
+            found="response_cache is enabled",
+            expected="a server with a cache is needed",
+            fix="Start the server with --cache-config=local,size=104857600",
         )
 
 
@@ -236,6 +246,13 @@ def _users(model: str, catalog: Catalog) -> list[str]:
         for other in catalog.entries.values()
         if any(step.get("model_name") == model for step in other.ensemble_steps())
     ]
+
+
+def _uncachable(entry: Entry, catalog: Catalog) -> str | None:
+    """Why the responses of a model cannot be cached."""
+    if "sequence_batching" in entry.config:
+        return "sequence_batching"
+    return "a decoupled model" if entry.is_decoupled or is_decoupled(entry.name, catalog.entries) else None
 
 
 def _batchers(entry: Entry) -> Iterator[tuple[Path, Mapping[str, Any]]]:

@@ -11,7 +11,7 @@ from builder.findings import Problem, rule
 from builder.tensors import dims_text
 
 _WHY = "core: model_config_utils.cc, the checks of sequence controls (facts 4)"
-_STATE = "core: the constructor of the sequence scheduler's states (seen on 2.51)"
+_STATE = "The server ends now and then, every other model with it, or refuses this one (seen on 2.51)"
 _PAIRS = ("int32_false_true", "fp32_false_true", "bool_false_true")
 _CORRELATION = "CONTROL_SEQUENCE_CORRID"
 _CORRELATION_TYPES = ("TYPE_UINT64", "TYPE_INT64", "TYPE_UINT32", "TYPE_INT32", "TYPE_STRING")

@@ -92,7 +92,7 @@ def wrong_sample(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     "TK714",
     "error",
     "warm-up with a larger batch than the model takes",
-    why="The server ends more often than not, every other model with it, or refuses this one (DEP-09, seen on 2.51)",
+    why="The server ends now and then, every other model with it, or refuses this one (DEP-09, seen on 2.51)",
 )
 def batch_of_sample(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """batch_size of a sample is at most max_batch_size."""

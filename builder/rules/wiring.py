@@ -91,8 +91,10 @@ def unmapped_input(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
         if model is None:
             continue
         mapped = step.get("input_map", {})
-        for name, declared in model.tensors("input").items():
-            if name and name not in mapped and not declared.get("optional", False):
+        known = model.tensors("input")
+        misspelt = set() if model.may_gain("input") else {nearest(key, known) for key in mapped if key not in known}
+        for name, declared in known.items():
+            if name and name not in mapped and name not in misspelt and not declared.get("optional", False):
                 yield Problem(
                     step=index,
                     tensor=name,

@@ -114,3 +114,17 @@ def test_policy_for_a_version_that_is_not_there(told_of_configs):
 def test_policy_for_some_versions_that_are_not_there(told_of_configs):
     (line,) = told_of_configs(_model(version_policy={"specific": {"versions": [1, 3]}}), versions=(1, 2))
     assert line.startswith("TK802 m, version_policy.specific: there is no version 3")
+
+
+def test_resources_that_limit_nothing_by_themselves(told_of_configs):
+    """INS-05."""
+    group = {"kind": "KIND_CPU", "rate_limiter": {"resources": [{"name": "R", "count": 4}]}}
+    (line,) = told_of_configs(_model(instance_group=[group]))
+    assert line.startswith("TK707 m, instance_group[0].rate_limiter: resources R (count 4)")
+    assert "--rate-limit=execution_count --rate-limit-resource=R:4" in line
+
+
+def test_a_response_cache_needs_a_flag(told_of_configs):
+    """ENS-26."""
+    (line,) = told_of_configs(_model(response_cache={"enable": True}))
+    assert line.startswith("TK612 m, response_cache: response_cache is enabled, a server with a cache is needed")

@@ -131,3 +131,22 @@ def test_a_large_file_is_not_read_whole(tmp_path):
     began = time.monotonic()
     assert [one.name for one in read_onnx(file).inputs] == ["x"]
     assert time.monotonic() - began < 1
+
+
+PLAN = 'backend: "tensorrt"\n' + config("x FP32 [3]", "y FP32 [3]").partition("\n")[2]
+
+
+def test_a_plan_of_another_release(told_of_folder):
+    """YOL-07."""
+    files = {"m/config.pbtxt": PLAN, "m/1/model.plan": "", "m/1/plan.json": '{"container": "24.03"}'}
+    (line,) = told_of_folder(files, release="24.10-py3", profile="gpu")
+    assert line.startswith(
+        "TK861 m/1/model.plan:None m: the plan was built with 24.03, one built with 24.10 is needed."
+    )
+    assert told_of_folder(files, release="24.03-py3", profile="gpu") == []
+
+
+def test_a_plan_of_unknown_origin(told_of_folder):
+    """YOL-07."""
+    (line,) = told_of_folder({"m/config.pbtxt": PLAN, "m/1/model.plan": ""}, release="24.10-py3", profile="gpu")
+    assert line.startswith("TK862 m/1/model.plan:None m: there is no plan.json beside the plan")

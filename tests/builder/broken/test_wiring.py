@@ -60,12 +60,10 @@ def test_unknown_input_of_a_model_names_the_nearest(model, told):
     """ENS-06 a."""
     det = model("det", ["images FP32 [3]"], ["output0 FP32 [4]"])
     lines = told(Pipeline(name="p", inputs="img", outputs="pred", steps=[_map(det, "image=img", "output0=pred")]))
-    assert lines[0] == (
+    assert lines == [  # and not, besides, that images is not mapped
         "TK303 p, step 0 (det), input image: det has no input image; did you mean images?, "
         'one of images is needed. Map images: "img".'
-    )
-    assert lines[1].startswith("TK305 p, step 0 (det), input images: images is not mapped, and det needs it")
-    assert len(lines) == 2
+    ]
 
 
 def test_unknown_output_of_a_model_names_the_nearest(model, told):
