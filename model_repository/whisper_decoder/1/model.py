@@ -29,7 +29,8 @@ class TritonPythonModel:
         self.encoder = parameters.get("encoder", "whisper_encoder")
         self.sizes, self.tokens = whisper_tokens.read_description(folder / "whisper.json")
         self.vocabulary = whisper_tokens.read_vocabulary(folder / "whisper.tiktoken")
-        threads = int(parameters.get("intra_op_threads", "0")) or len(os.sched_getaffinity(0))
+        asked = parameters.get("intra_op_thread_count") or os.environ.get("OMP_NUM_THREADS") or "0"
+        threads = int(asked) or len(os.sched_getaffinity(0))
         gpu = int(args["model_instance_device_id"]) if args["model_instance_kind"] == "GPU" else None
         slots = Slots(Graphs(folder, threads, gpu), self.sizes, int(parameters.get("decode_slots", "8")))
         self.loop = DecodeLoop(

@@ -28,9 +28,12 @@ class Graphs:
     """
 
     def __init__(self, folder: Path, threads: int, gpu: int | None = None) -> None:
+        onnxruntime.disable_telemetry_events()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
+        # steps are short and come one after the other: threads that spin between them take the cores from the encoder
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self.cross, self.decoder = (
             onnxruntime.InferenceSession(str(folder / name), options, providers=_providers(gpu))
             for name in ("cross.onnx", "decoder.onnx")

@@ -69,7 +69,7 @@ def features(repository: Path):
 
 @pytest.fixture
 def decoder(repository: Path, encoder: Encoder):
-    parameters = {"intra_op_threads": "1"}
+    parameters = {"intra_op_thread_count": "1"}
     with load_model(
         repository / "whisper_decoder", models={"whisper_encoder": encoder}, parameters=parameters, timeout_s=60
     ) as model:
@@ -225,6 +225,6 @@ def test_a_cancelled_request_is_answered_as_such_while_the_encoder_is_busy(
 
 def test_unloading_ends_the_thread(repository: Path) -> None:
     before = threading.active_count()
-    with load_model(repository / "whisper_decoder", parameters={"intra_op_threads": "1", "decode_slots": "2"}):
+    with load_model(repository / "whisper_decoder", parameters={"intra_op_thread_count": "1", "decode_slots": "2"}):
         assert threading.active_count() > before
     assert threading.active_count() == before
