@@ -55,12 +55,15 @@ def build(
 ) -> None:
     """Write the model repository of some pipelines: checked first, then everything or nothing."""
     from builder.check import check_pipelines
+    from builder.environments import make_environments
     from builder.repository import write_repository
 
     with _problems_told():
         found = _pipelines(pipelines, whisper, yolo, llm, set_)
         plan, findings = check_pipelines(found, _release(target))
         _report(findings)
+        if weights:
+            make_environments(plan.models, _exports(), lambda line: print(line, file=sys.stderr))
         changed = write_repository(
             plan, out, exports=_exports(), weights=weights, only=only or not pipelines, force=force
         )

@@ -61,6 +61,7 @@ class Model:
         pass_through: outputs that exist only when the input of the same name is given.
         usual: sizes that vary, as a usual request has them, for what is added up beforehand: by tensor its dims (of a
             string its bytes), and by name of an axis in its ONNX files that axis' size.
+        requirements: what its own Python environment holds, as pip takes it; none if it runs in the server's.
         version: number of the version folder.
         verbatim: the folder in `trees` has its own config.pbtxt, which stays as it is.
     """
@@ -73,6 +74,7 @@ class Model:
     texts: Mapping[str, str] = field(default_factory=dict)
     pass_through: tuple[str, ...] = ()
     usual: Mapping[str, int | tuple[int, ...]] = field(default_factory=dict)
+    requirements: tuple[str, ...] = ()
     version: int = 1
     verbatim: bool = False
 
@@ -82,7 +84,7 @@ class Model:
         set_(self, "profiles", freeze({name: written_out(part) for name, part in self.profiles.items()}))
         set_(self, "texts", freeze(self.texts))
         set_(self, "usual", freeze(self.usual))
-        for name in ("trees", "artifacts", "pass_through"):
+        for name in ("trees", "artifacts", "pass_through", "requirements"):
             set_(self, name, tuple(getattr(self, name)))
 
     def config_for(self, profile: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     ("words", ("errors", "datatypes", "tensors", "fields", "releases", "examine")),
     ("protobuf", ("messages",)),
-    ("declarations", ("model", "pipeline", "served")),
+    ("declarations", ("model", "pipeline", "served", "requirements")),
     ("backends", ("backends",)),
     ("shipped models", ("models",)),
     ("shipped pipelines", ("pipelines",)),
@@ -25,7 +25,7 @@ LAYERS = (
     ),
     ("pictures", ("draw", "page")),
     ("rendering", ("render",)),
-    ("disk", ("contents", "manifest", "transaction", "repository")),
+    ("disk", ("contents", "manifest", "transaction", "repository", "environments")),
     ("reports", ("settings", "fixes", "reports", "checking")),
     ("edges", ("loading", "commands", "__init__", "__main__")),
 )

@@ -8,6 +8,9 @@ from typing import Any
 
 from builder.errors import DeclarationError
 from builder.model import Artifact, Model, Tree
+from builder.requirements import environment_path
+
+ENVIRONMENT = "environment.tar.gz"
 
 
 def python(
@@ -21,6 +24,7 @@ def python(
     profiles: Mapping[str, Mapping[str, Any]] | None = None,
     pass_through: Sequence[str] = (),
     usual: Mapping[str, Any] | None = None,
+    requirements: Sequence[str] = (),
     **config: Any,
 ) -> Model:
     """A model that Triton's Python backend runs, on the CPU if nothing else is said.
@@ -30,6 +34,8 @@ def python(
         input, output: its tensors, as `"AUDIO FP32 [-1]"` or dicts by Triton's names.
         artifacts, texts: further files of the version folder, see `Model`.
         usual: sizes that vary, as a usual request has them, see `Model`.
+        requirements: what it needs installed, as pip takes it: it then runs in an environment of its own, which the
+            build makes, with these alone. Two models may need different versions of one package.
         config: any other part of ModelConfig, by Triton's names.
 
     Raises:
@@ -53,6 +59,7 @@ def python(
         profiles=profiles,
         pass_through=pass_through,
         usual=usual,
+        requirements=requirements,
         **config,
     )
 
@@ -68,9 +75,13 @@ def python_model(
     profiles: Mapping[str, Mapping[str, Any]] | None = None,
     pass_through: Sequence[str] = (),
     usual: Mapping[str, Any] | None = None,
+    requirements: Sequence[str] = (),
     **config: Any,
 ) -> Model:
     """As `python`, for code that is looked for when the repository is written, not before."""
+    environment = [Artifact(source=environment_path(requirements), target=ENVIRONMENT)] if requirements else []
+    found = f"$$TRITON_MODEL_DIRECTORY/1/{ENVIRONMENT}"
+    parameters = {**({"EXECUTION_ENV_PATH": found} if requirements else {}), **config.pop("parameters", {})}
     return Model(
         name=name,
         config={
@@ -78,12 +89,14 @@ def python_model(
             "input": list(input),
             "output": list(output),
             "instance_group": [{"kind": "KIND_CPU", "count": 1}],
+            **({"parameters": parameters} if parameters else {}),
             **config,
         },
         profiles=profiles or {},
         trees=(Tree(source=code, target="1"),),
-        artifacts=tuple(artifacts),
+        artifacts=(*artifacts, *environment),
         texts=texts or {},
         pass_through=tuple(pass_through),
         usual=usual or {},
+        requirements=tuple(requirements),
     )
