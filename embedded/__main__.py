@@ -7,6 +7,7 @@ import shlex
 import signal
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -58,6 +59,9 @@ def serve(
     flag: Annotated[
         list[str] | None, typer.Option("--flag", help="A flag for tritonserver itself: --flag=--log-verbose=1")
     ] = None,
+    in_order: Annotated[
+        bool, typer.Option("--in-order", help="Load one model at a time, language models last, as on a GPU.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show the server's log, not only warnings.")] = False,
     gpu: Annotated[
         bool, typer.Option("--gpu", help="Run NVIDIA's server in docker on the GPUs of this machine.")
@@ -89,13 +93,14 @@ def serve(
             ready_timeout_s=timeout_s,
             flags=flag or [],
             verbose=verbose,
+            in_order=in_order,
         )
     except ServerError as error:
         fail(str(error))
     raise typer.Exit(status)
 
 
-def serve_embedded(directory: Path, *, verbose: bool, **options: object) -> int:
+def serve_embedded(directory: Path, *, verbose: bool, in_order: bool = False, **options: object) -> int:
     """Exit status after the server has ended: 0 if a signal ended it, 1 if it ended by itself."""
     from rich.console import Console
 
@@ -104,6 +109,9 @@ def serve_embedded(directory: Path, *, verbose: bool, **options: object) -> int:
     from embedded.revive import Reviver, controlled
     from embedded.server import EmbeddedServer
 
+    wanted = options["entry"] or options["load"] or ()
+    if in_order:
+        options |= {"load": (), "entry": ()}
     display = Display(Console(stderr=True, highlight=False, soft_wrap=True), everything=verbose)
     managed = management(str(options["host"]), os.environ.get(MANAGEMENT_KEY, ""))
     options["flags"] = (*managed.flags, *controlled(options["load"], options["flags"]))  # type: ignore[arg-type]
@@ -115,7 +123,8 @@ def serve_embedded(directory: Path, *, verbose: bool, **options: object) -> int:
         server.start()
         with display.live():
             server.wait_ready()
-        say_ready(server, time.monotonic() - began)
+        names = load_in_order(server, wanted, managed.headers) if in_order else ()  # type: ignore[arg-type]
+        say_ready(server, time.monotonic() - began, names)
         reviver = Reviver(server.http, managed.headers, say)
         while server.is_running:
             server.poll()
@@ -149,9 +158,28 @@ def end(server: EmbeddedServer) -> None:
         server.stop(timeout_s=0)
 
 
-def say_ready(server: EmbeddedServer, seconds: float) -> None:
+def load_in_order(server: EmbeddedServer, wanted: Sequence[str], headers: Mapping[str, str]) -> tuple[str, ...]:
+    """Load the models of a server that has none yet, as the program in the images does; returns what answers."""
+    from embedded.errors import ServerError
+    from starter.errors import StarterError
+    from starter.order import read_repository, start_order
+    from starter.server import Server
+    from starter.start import compile_served_code, start_models
+
+    try:
+        models = read_repository(server.repository)
+        order = start_order(models, wanted)
+        compile_served_code(server.repository, [models[name] for name in order])
+        entry = tuple(wanted) or order
+        start_models(Server(address=server.http, headers=headers), models, order, entry, say)
+    except StarterError as error:
+        raise ServerError(str(error)) from error
+    return entry
+
+
+def say_ready(server: EmbeddedServer, seconds: float, names: Sequence[str] = ()) -> None:
     """Print the addresses and how to ask."""
-    names = server.entry or server.load or sorted(server.loads.models)
+    names = names or server.entry or server.load or sorted(server.loads.models)
     print(f"ready after {seconds:.1f} s: {', '.join(names)}")
     print(f"  HTTP     http://{server.http}")
     print(f"  gRPC     {server.grpc}")

@@ -15,7 +15,7 @@ DOCKER_FOLDER = Path(__file__).parent.parent / "docker"
 CONTAINER_PORTS = {"http": 8000, "grpc": 8001, "metrics": 8002}
 BUILD_ARGUMENTS = ("TRITON_VLLM_IMAGE", "TRITON_FULL_IMAGE", "PYTHON_IMAGE", "ONNXRUNTIME_GPU_VERSION")
 # Taken over from our environment, by name only: their values stand in no command line.
-PASSED_ON = ("HF_TOKEN", "TRITONKIT_ADMIN_KEY")
+PASSED_ON = ("HF_TOKEN", "TRITONKIT_MANAGEMENT_KEY")
 
 
 def read_versions(path: Path = DOCKER_FOLDER / "versions.env") -> dict[str, str]:

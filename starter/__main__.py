@@ -71,7 +71,7 @@ def run(given: argparse.Namespace, command: Sequence[str]) -> int:
     models = read_repository(given.repository, given.config_name)
     order = start_order(models, given.entry)
     compile_served_code(given.repository, [models[name] for name in order])
-    key = os.environ.get("TRITONKIT_ADMIN_KEY") or secrets.token_hex(16)
+    key = os.environ.get("TRITONKIT_MANAGEMENT_KEY") or secrets.token_hex(16)
     process = subprocess.Popen([*command, *server_flags(given, key)])
     told_to_end: list[int] = []
 

@@ -62,6 +62,34 @@ def test_serve_says_where_it_listens_and_ends_when_told(
 
 
 @pytest.mark.server
+def test_serve_in_order_loads_one_model_at_a_time_the_ensemble_last(
+    write_model: WriteModel, command: Callable[..., subprocess.Popen[str]]
+) -> None:
+    write_model("z_echo")
+    write_model("other")
+    steps = 'ensemble_scheduling { step { model_name: "z_echo" model_version: -1 input_map { key: "X" value: "X" } '
+    tensors = """
+    input { name: "X" data_type: TYPE_FP32 dims: [ 1 ] }
+    output { name: "Y" data_type: TYPE_FP32 dims: [ 1 ] }
+    """
+    steps += 'output_map { key: "Y" value: "Y" } } }'
+    write_model("a_whole", config=f'platform: "ensemble" {tensors} {steps}', code=None)
+    with command(*FREE, "--in-order", "--entry", "a_whole") as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=30)
+    assert first.endswith(": a_whole\n")
+    lines = [line.split("  ") for line in told.splitlines() if "/2 " in line]
+    assert [(one[0], one[1].strip(), one[-1].split()[0]) for one in lines] == [
+        ("1/2", "z_echo", "loading"),
+        ("1/2", "z_echo", "ready"),
+        ("2/2", "a_whole", "loading"),
+        ("2/2", "a_whole", "ready"),
+    ]
+
+
+@pytest.mark.server
 def test_serve_tells_why_a_model_does_not_load(
     write_model: WriteModel, command: Callable[..., subprocess.Popen[str]]
 ) -> None:
@@ -120,7 +148,7 @@ def test_the_docker_command_is_printed(write_model: WriteModel, command: Callabl
     assert process.returncode == 0
     assert out.startswith("docker run --rm --init --gpus all --shm-size=2g ")
     assert f" -v {folder.resolve()}:/models:ro " in out
-    assert " -e HF_TOKEN -e TRITONKIT_ADMIN_KEY -e TRITONKIT_ENTRY= tritonkit/tritonserver:" in out
+    assert " -e HF_TOKEN -e TRITONKIT_MANAGEMENT_KEY -e TRITONKIT_ENTRY= tritonkit/tritonserver:" in out
     assert " -p 127.0.0.1:9000:8000 -p 127.0.0.1:8001:8001 -p 127.0.0.1:8002:8002 " in out
     assert out.endswith(" python3 -m starter run --config-name gpu --entry echo -- tritonserver\n")
 
