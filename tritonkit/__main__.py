@@ -16,9 +16,11 @@ EXTRAS = {
     "builder": "",
     "embedded": "server",
     "clients": "clients",
+    "release": "clients",
     "weights": "export",
     "batch": "batch",
     "worker": "kafka",
+    "deploy": "deploy",
 }
 
 CHECKOUT = Path(__file__).parents[1]

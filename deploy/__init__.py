@@ -1,0 +1,1 @@
+"""What a pipeline needs to run on Kubernetes, on Ray, and to be watched: generated from its plan."""

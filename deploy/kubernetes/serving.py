@@ -1,0 +1,167 @@
+"""The objects that serve: Deployment, Service, PodDisruptionBudget, NetworkPolicy."""
+
+from math import ceil
+from typing import Any
+
+from deploy.facts import GIB, Facts
+from deploy.wishes import Wishes
+
+PORTS = {"http": 8000, "grpc": 8001, "metrics": 8002}
+PROBE_S = 10
+GONE_S = 10  # until every balancer has heard that a pod ends; it still takes requests meanwhile
+MARGIN_S = 15
+LABEL = "app.kubernetes.io/name"
+CLIENT = "tritonkit.dev/client"
+
+
+def labels(facts: Facts) -> dict[str, str]:
+    """What all objects carry and select by."""
+    return {LABEL: name(facts)}
+
+
+def name(facts: Facts) -> str:
+    """The objects' name, as DNS takes it."""
+    return f"triton-{facts.pipeline}".replace("_", "-").lower()
+
+
+def start_s(facts: Facts, wishes: Wishes) -> int:
+    """How long a start may take: reading all weights, the engines' own start, and the server."""
+    return 60 + ceil(facts.weight_bytes / wishes.read_bytes_s) + wishes.engine_start_s * bool(facts.engines)
+
+
+def grace_s(wishes: Wishes) -> int:
+    """How long a pod may take to end: more than the drain, or the drain would be cut off."""
+    return GONE_S + wishes.drain_s + MARGIN_S
+
+
+def deployment(facts: Facts, wishes: Wishes) -> dict[str, Any]:
+    """The server's Deployment. Replicas are left to the scaler, which would otherwise be undone by each apply."""
+    pod = {
+        "terminationGracePeriodSeconds": grace_s(wishes),
+        "automountServiceAccountToken": False,
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [container(facts, wishes)],
+        "volumes": [
+            {"name": "models", "persistentVolumeClaim": {"claimName": wishes.models_claim, "readOnly": True}},
+            {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": quantity(facts.shm_bytes)}},
+            {"name": "tmp", "emptyDir": {}},
+            {"name": "cache", "emptyDir": {}},
+        ],
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": labels(facts)},
+            }
+        ],
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name(facts), "labels": labels(facts)},
+        "spec": {
+            "selector": {"matchLabels": labels(facts)},
+            # Never fewer than before: the new pod needs a free GPU, and takes over once its entry model answers.
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+            "progressDeadlineSeconds": start_s(facts, wishes) + 600,
+            "template": {"metadata": {"labels": labels(facts)}, "spec": pod},
+        },
+    }
+
+
+def container(facts: Facts, wishes: Wishes) -> dict[str, Any]:
+    """The server's container: models one at a time, the language model last, as the plan counts them."""
+    gpu = {"nvidia.com/gpu": str(facts.gpus)}
+    ready = {"path": f"/v2/models/{facts.pipeline}/ready", "port": "http"}
+    return {
+        "name": "triton",
+        "image": facts.image,
+        "command": ["python3", "-m", "starter", "run", "--config-name", "gpu"],
+        "args": [
+            *(f"--load-timeout-s={start_s(facts, wishes)}", "--", "tritonserver"),
+            *facts.flags,
+            f"--exit-timeout-secs={wishes.drain_s}",
+            "--log-format=ISO8601",
+        ],
+        "env": [{"name": "TRITONKIT_ENTRY", "value": ",".join(facts.entries)}],
+        "ports": [{"name": one, "containerPort": port} for one, port in PORTS.items()],
+        # Until the entry model answers nothing else is asked: a liveness probe that ran meanwhile would kill a server
+        # that is only loading, again and again.
+        "startupProbe": {
+            "httpGet": ready,
+            "periodSeconds": PROBE_S,
+            "timeoutSeconds": 5,
+            "failureThreshold": ceil(start_s(facts, wishes) / PROBE_S),
+        },
+        # The server's own health says ready while an ensemble was refused: the entry model is asked by name.
+        "readinessProbe": {"httpGet": ready, "periodSeconds": 5, "timeoutSeconds": 5, "failureThreshold": 3},
+        "livenessProbe": {
+            "httpGet": {"path": "/v2/health/live", "port": "http"},
+            "periodSeconds": PROBE_S,
+            "timeoutSeconds": 10,
+            "failureThreshold": 6,
+        },
+        "lifecycle": {"preStop": {"exec": {"command": ["sleep", str(GONE_S)]}}},
+        "resources": {
+            "requests": {"cpu": "4", "memory": quantity(facts.memory_bytes), **gpu},
+            "limits": {"memory": quantity(facts.memory_bytes * 3 // 2), **gpu},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [
+            {"name": "models", "mountPath": "/models", "readOnly": True},
+            {"name": "shm", "mountPath": "/dev/shm"},
+            {"name": "tmp", "mountPath": "/tmp"},
+            {"name": "cache", "mountPath": "/cache"},
+        ],
+    }
+
+
+def service(facts: Facts) -> dict[str, Any]:
+    """The Service. gRPC keeps one connection: clients that should reach every pod need the headless one's addresses."""
+    ports = [{"name": one, "port": port, "targetPort": one} for one, port in PORTS.items()]
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name(facts), "labels": labels(facts)},
+        "spec": {"clusterIP": "None", "selector": labels(facts), "ports": ports},
+    }
+
+
+def disruption_budget(facts: Facts) -> dict[str, Any]:
+    """One pod at a time may be taken away on purpose."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name(facts), "labels": labels(facts)},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels(facts)}},
+    }
+
+
+def network_policy(facts: Facts, wishes: Wishes) -> dict[str, Any]:
+    """Who may ask: pods labelled as clients; and metrics for the namespace `monitoring`. The server asks nobody."""
+    clients = {"podSelector": {"matchLabels": {CLIENT: "true"}}}
+    watchers = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": name(facts), "labels": labels(facts)},
+        "spec": {
+            "podSelector": {"matchLabels": labels(facts)},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [
+                {"from": [clients], "ports": [{"port": "http"}, {"port": "grpc"}]},
+                {"from": [watchers], "ports": [{"port": "metrics"}]},
+            ],
+            "egress": [],
+        },
+    }
+
+
+def quantity(size: int) -> str:
+    """Bytes as Kubernetes writes them, in whole MiB or GiB."""
+    return f"{size // GIB}Gi" if size % GIB == 0 else f"{ceil(size / 2**20)}Mi"

@@ -1,0 +1,1 @@
+"""Prometheus rules and a Grafana dashboard for a pipeline."""

@@ -1,0 +1,75 @@
+"""The rules for Prometheus: what is recorded, and when somebody is called, with a page that says what to do."""
+
+from typing import Any
+
+from deploy.facts import Facts
+from deploy.monitoring import queries
+from deploy.wishes import Wishes
+
+RUNBOOK = "docs/runbook.md"
+
+
+def rule_groups(facts: Facts, wishes: Wishes) -> list[dict[str, Any]]:
+    """The groups of a rule file, or of a PrometheusRule."""
+    recorded = queries.recorded(facts.queued, facts.entries)
+    return [
+        {
+            "name": f"tritonkit-{facts.pipeline}-recorded",
+            "interval": "15s",
+            "rules": [{"record": name, "expr": query} for name, query in recorded.items()],
+        },
+        {"name": f"tritonkit-{facts.pipeline}-alerts", "rules": alerts(facts, wishes)},
+    ]
+
+
+def alerts(facts: Facts, wishes: Wishes) -> list[dict[str, Any]]:
+    """Every alert."""
+    steps = queries.models(facts.queued)
+    rejected = f'rate(nv_inference_request_failure{{reason="REJECTED"}}[{queries.WINDOW}])'
+    pinned = "nv_pinned_memory_pool_used_bytes / nv_pinned_memory_pool_total_bytes"
+    gpu = "nv_gpu_memory_used_bytes / nv_gpu_memory_total_bytes"
+    entry = f'nv_inference_request_success{{model="{facts.pipeline}"}}'
+    return [
+        alert("TritonDown", 'up{job="triton"} == 0', "1m", "page", "A Triton server does not answer Prometheus"),
+        alert(
+            "TritonEntryMissing",
+            f'absent({entry}) and on () (up{{job="triton"}} == 1)',
+            "5m",
+            "page",
+            f"No server has loaded {facts.pipeline}",
+        ),
+        alert(
+            "TritonRequestsFail",
+            f"{queries.FAILURES_SHARE} > 0.05",
+            "5m",
+            "page",
+            "{{ $labels.model }} fails {{ $value | humanizePercentage }} of its requests",
+        ),
+        alert(
+            "TritonRejects",
+            f"sum by (namespace, model) ({rejected}) > 0",
+            "5m",
+            "ticket",
+            "{{ $labels.model }} turns requests away: its queue is full or too slow",
+        ),
+        alert(
+            "TritonQueueLong",
+            f"{queries.QUEUE_S}{{{steps}}} > {4 * wishes.queue_s:g}",
+            "10m",
+            "ticket",
+            "Requests wait {{ $value | humanizeDuration }} before {{ $labels.model }}",
+        ),
+        alert("TritonPinnedMemoryFull", f"{pinned} > 0.95", "10m", "ticket", "The pinned memory pool is full"),
+        alert("TritonGpuMemoryFull", f"{gpu} > 0.98", "10m", "ticket", "GPU {{ $labels.gpu_uuid }} has no memory left"),
+    ]
+
+
+def alert(name: str, query: str, lasting: str, severity: str, summary: str) -> dict[str, Any]:
+    """One alert, with the section of the runbook that has its name."""
+    return {
+        "alert": name,
+        "expr": query,
+        "for": lasting,
+        "labels": {"severity": severity},
+        "annotations": {"summary": summary, "runbook_url": f"{RUNBOOK}#{name.lower()}"},
+    }

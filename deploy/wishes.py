@@ -1,0 +1,29 @@
+"""What a person decides about a deployment; everything else follows from the plan."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """A person's part of a deployment.
+
+    Attributes:
+        namespace: where the objects go.
+        least, most: replicas; 0 is possible with KEDA only.
+        queue_s: mean time in a step's queue above which there should be more replicas.
+        drain_s: how long requests in flight may take when a pod ends.
+        read_bytes_s: how fast weights come from their disk.
+        engine_start_s: how long an engine takes beside reading: compiling, capturing graphs.
+        models_claim: the volume claim that holds the model repository.
+        prometheus: address of Prometheus, for KEDA.
+    """
+
+    namespace: str = "tritonkit"
+    least: int = 1
+    most: int = 4
+    queue_s: float = 0.05
+    drain_s: int = 30
+    read_bytes_s: int = 200 * 10**6
+    engine_start_s: int = 180
+    models_claim: str = "model-repository"
+    prometheus: str = "http://prometheus-operated.monitoring.svc:9090"
