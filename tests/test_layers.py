@@ -32,6 +32,7 @@ LAYERS = (
 LEVEL = {module: level for level, (_, modules) in enumerate(LAYERS) for module in modules}
 PURE = {"errors", "datatypes", "tensors", "examine", "graph", "decoupling", "variants", "findings", "plan", "rules"}
 FORBIDDEN = {
+    "release": {"builder", "embedded", "weights"},
     "builder": {"clients", "embedded", "tritonkit"},
     "clients": {"builder", "embedded", "weights"},
     "embedded": {"builder", "clients", "weights"},
