@@ -89,6 +89,7 @@ MODEL_RULES: tuple[Rule[Entry], ...] = (
     sequences.slot_utilization,
     sequences.initial_state,
     sequences.incomplete_state,
+    sequences.too_many_sequences,
     batchio.batch_sources,
     batchio.batch_types,
     batchio.batch_targets,

@@ -12,6 +12,7 @@ from builder.tensors import dims_text
 
 _WHY = "core: model_config_utils.cc, the checks of sequence controls (facts 4)"
 _STATE = "The server ends now and then, every other model with it, or refuses this one (seen on 2.51)"
+MOST_SEQUENCES = 10_000_000
 _PAIRS = ("int32_false_true", "fp32_false_true", "bool_false_true")
 _CORRELATION = "CONTROL_SEQUENCE_CORRID"
 _CORRELATION_TYPES = ("TYPE_UINT64", "TYPE_INT64", "TYPE_UINT32", "TYPE_INT32", "TYPE_STRING")
@@ -158,6 +159,34 @@ def incomplete_state(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
                 expected="input_name, output_name, data_type and dims are needed",
                 fix=f"Write {', '.join(missing)}",
             )
+
+
+@rule(
+    "TK627",
+    "error",
+    "more sequences at a time than memory holds",
+    why="The server ends while it makes room for each, every other model with it: std::bad_alloc (seen on 2.51)",
+)
+def too_many_sequences(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """Every slot takes memory when the model loads: max_batch_size of them, or max_candidate_sequences."""
+    batching = entry.config.get("sequence_batching")
+    if batching is None:
+        return
+    for path, count in (
+        (("max_batch_size",), entry.config.get("max_batch_size", 0)),
+        (("sequence_batching", "oldest", "max_candidate_sequences"), _candidates(batching)),
+    ):
+        if count > MOST_SEQUENCES:
+            yield Problem(
+                path=path,
+                found=f"{path[-1]} is {count} with sequence_batching",
+                expected=f"fewer than {MOST_SEQUENCES} sequences at a time are needed",
+                fix="Write the number of sequences that run at one time",
+            )
+
+
+def _candidates(batching: Mapping[str, Any]) -> int:
+    return int(batching.get("oldest", {}).get("max_candidate_sequences", 0))
 
 
 def _controls(entry: Entry) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -37,6 +37,10 @@ ENDINGS: dict[str, tuple[str, Mapping[str, str | None]]] = {
     "config is a folder": ("TK815", {"m/config.pbtxt/x": "", "m/1/model.py": CODE}),
     "labels are a folder": ("TK821", {"m/config.pbtxt": LABELLED, "m/1/model.py": CODE, "m/labels/x": ""}),
     "metric tag": ("TK124", {"m/config.pbtxt": CONFIG + 'metric_tags { key: "a-b" value: "c" }', "m/1/model.py": CODE}),
+    "more sequences than memory holds": (
+        "TK627",
+        {"m/config.pbtxt": CONFIG + "max_batch_size: 2147483647 sequence_batching { }", "m/1/model.py": CODE},
+    ),
     "no agents": ("TK125", {"m/config.pbtxt": CONFIG + "model_repository_agents { }", "m/1/model.py": CODE}),
     "batch output without target": ("TK633", {"m/config.pbtxt": CONFIG + "batch_output [ { } ]", "m/1/model.py": CODE}),
     "ensemble of one that contains itself": (

@@ -137,3 +137,16 @@ def test_priorities_without_levels(told_of_configs):
     assert line.startswith(
         "TK611 m, dynamic_batching.default_priority_level: default_priority_level without priority_levels"
     )
+
+
+@pytest.mark.parametrize(
+    ("size", "strategy", "field"),
+    [
+        (2**31 - 1, {}, "max_batch_size"),
+        (4, {"oldest": {"max_candidate_sequences": 2**31 - 1}}, "sequence_batching.oldest.max_candidate_sequences"),
+    ],
+)
+def test_more_sequences_than_memory_holds(size, strategy, field, told_of_configs):
+    """A real 2.51 ends with `std::bad_alloc`; found by the fuzzer (seed 34)."""
+    lines = told_of_configs(_model(max_batch_size=size, sequence_batching=strategy))
+    assert lines[0].startswith(f"TK627 m, {field}: ")
