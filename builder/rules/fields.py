@@ -11,6 +11,7 @@ from builder.catalog import Catalog, Entry
 from builder.examine import Issue
 from builder.fields import enums, homes, messages
 from builder.findings import Problem, path_text, rule
+from builder.rules.text import unknown_in_entries
 from builder.tensors import did_you_mean, nearest
 
 _WHY = "Triton reads a config as its ModelConfig message (common: protobuf/model_config.proto) and refuses the rest"
@@ -34,6 +35,18 @@ def unknown_field(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
             found=f"{issue.message} has no field {issue.word}{did_you_mean(issue.word, known)}",
             expected=f"one of {', '.join(sorted(known))} is needed",
             fix=fix,
+        )
+
+
+@rule("TK119", "error", "unknown field in an entry of a map", why=_WHY)
+def unknown_in_entry(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """An entry has a key and a value, and nothing else."""
+    for problem, line in unknown_in_entries(entry):
+        yield Problem(
+            line=line,
+            found=f"an entry of {problem.path} has {problem.name}{did_you_mean(problem.name, ('key', 'value'))}",
+            expected="key and value are needed",
+            fix=f"Write {nearest(problem.name, ('key', 'value')) or 'key and value'}",
         )
 
 

@@ -98,6 +98,13 @@ def not_utf8(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
         )
 
 
+def unknown_in_entries(entry: Entry) -> Iterator[tuple[TextProblem, int]]:
+    """Fields of a map's entry that are neither key nor value, with their line: the config has no place for them."""
+    for problem, line, _ in _problems(entry, ProblemKind.UNKNOWN_FIELD):
+        if problem.message.endswith("Entry"):
+            yield problem, line
+
+
 def is_readable(entry: Entry) -> bool:
     """Whether the text was read and parsed, so that what is not in the config is not in the file either."""
     folder = entry.folder

@@ -114,6 +114,14 @@ def test_a_misspelt_value_is_told_once(told_of_folder):
     assert line.startswith("TK103 m/config.pbtxt:2 m, input[0].data_type: 'TYPE_FLOAT32' is no DataType")
 
 
+def test_an_unknown_field_in_an_entry_of_a_map(told_of_text):
+    """Found by the fuzzer (seed 34)."""
+    (line,) = told_of_text('parameters { key: "a" valu { string_value: "b" } }')
+    assert line.startswith(
+        "TK119 m/config.pbtxt:4 m: an entry of parameters has valu; did you mean value?, key and value are needed."
+    )
+
+
 def test_a_field_that_is_newer_than_the_server(told_of_text):
     (line,) = told_of_text("model_metrics { }", release="24.10")
     assert line.startswith("TK105 m/config.pbtxt:4 m, model_metrics: model_metrics came with 24.11 (Triton 2.52.0)")
