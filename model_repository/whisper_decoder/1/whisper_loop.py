@@ -119,13 +119,13 @@ class DecodeLoop:
             else:
                 self._take_encoded(*message)
 
-    def _take_encoded(self, job: Job, features: np.ndarray | None, error: Exception | None) -> None:
+    def _take_encoded(self, job: Job, answer: np.ndarray | Exception) -> None:
         if job not in self._jobs:  # failed or cancelled meanwhile
             return
-        if error is not None:
-            self._fail(job, error)
+        if isinstance(answer, Exception):
+            self._fail(job, answer)
         else:
-            job.take_encoded(features)
+            job.take_encoded(answer)
 
     # who is decoded
 
@@ -217,9 +217,9 @@ class DecodeLoop:
 
     def _encode_for(self, job: Job, mel: np.ndarray) -> None:
         try:
-            self._inbox.put((job, self._encode(mel), None))
+            self._inbox.put((job, self._encode(mel)))
         except Exception as error:
-            self._inbox.put((job, None, error))
+            self._inbox.put((job, error))
 
     # the end of a job
 

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import torch
 from whisper_slots import Graphs, Slots
+from whisper_small import Served
 
 from weights.whisper.checkpoint import reference_network
+from weights.whisper.export import write_export
 
 COUNT = 4
 
@@ -106,3 +108,18 @@ def test_a_gpu_is_refused_where_onnx_runtime_knows_none(english) -> None:
         pytest.skip("this ONNX Runtime knows GPUs")
     with pytest.raises(RuntimeError, match="KIND_GPU.*install onnxruntime-gpu, or use KIND_CPU"):
         Graphs(english.folder, threads=1, gpu=0)
+
+
+def test_a_float16_export_keeps_float16_caches_and_nearly_the_package_s_logits(english, tmp_path) -> None:
+    write_export(english.checkpoint, tmp_path, dtype="float16")
+    served = Served(tmp_path)
+    rng = np.random.default_rng(0)
+    slots, features = Slots(served.graphs, served.sizes, 2), features_of(served, rng)
+    other = slots.join(features_of(served, rng))
+    slots.prompt(other, [1], [0])
+    slots.prompt(slots.join(features), [5, 6], [1])
+    logits = slots.step([2, 7])[1]
+    assert (slots._past.dtype, slots._cross.dtype, logits.dtype) == (np.float16, np.float16, np.float32)
+    expected = Reference(english.checkpoint).logits([5, 6, 7], features)[-1]
+    np.testing.assert_allclose(logits, expected, atol=0.15)
+    assert np.abs(logits - expected).max() > 1e-4  # or it would not be float16
