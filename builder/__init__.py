@@ -3,7 +3,7 @@
 from builder import Pipeline, Step, onnx, python
 """
 
-from builder.backends import existing, onnx, python, vllm
+from builder.backends import cuda, existing, onnx, python, tensorrt, vllm
 from builder.catalog import Catalog, Entry, Target, entry, target
 from builder.check import check_catalog, check_pipelines, checked_plan
 from builder.errors import BuildError, CheckError, DeclarationError, RenderError, RepositoryError
@@ -33,11 +33,13 @@ __all__ = [
     "check_catalog",
     "check_pipelines",
     "checked_plan",
+    "cuda",
     "entry",
     "existing",
     "make_plan",
     "onnx",
     "python",
     "target",
+    "tensorrt",
     "vllm",
 ]

@@ -52,9 +52,12 @@ def build(
     llm: Llm = None,
     set_: Set = None,
     target: Target = "embedded",
+    gpu: Annotated[str | None, typer.Option("--gpu", help="fill in what `plan` works out for it: L4, 2xH100")] = None,
+    engine: Annotated[list[str] | None, typer.Option("--engine", help="with --gpu: KEY=VALUE of vLLM")] = None,
 ) -> None:
     """Write the model repository of some pipelines: checked first, then everything or nothing."""
     from builder.check import check_pipelines
+    from builder.commands.plan import planned_for
     from builder.environments import make_environments
     from builder.repository import write_repository
 
@@ -62,6 +65,8 @@ def build(
         found = _pipelines(pipelines, whisper, yolo, llm, set_)
         plan, findings = check_pipelines(found, _release(target))
         _report(findings)
+        if gpu is not None:
+            plan = planned_for(plan, gpu, engine, _exports())
         if weights:
             make_environments(plan.models, _exports(), lambda line: print(line, file=sys.stderr))
         changed = write_repository(

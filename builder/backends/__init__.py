@@ -1,8 +1,9 @@
 """Backends: functions that return a `Model` with the needs of its backend filled in."""
 
+from builder.backends.accelerators import cuda, tensorrt
 from builder.backends.existing import existing
 from builder.backends.onnx import onnx
 from builder.backends.python import python
 from builder.backends.vllm import vllm
 
-__all__ = ["existing", "onnx", "python", "vllm"]
+__all__ = ["cuda", "existing", "onnx", "python", "tensorrt", "vllm"]

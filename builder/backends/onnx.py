@@ -26,6 +26,7 @@ def onnx(
     Args:
         file: the ONNX file. Data beside it (`model.onnx.data`) is linked as well.
         max_batch_size: the largest batch; where nothing is said, 8 if the first axis of every tensor varies, else 0.
+        profiles: what differs on a GPU: `{"gpu": {"optimization": tensorrt(precision="FP16")}}`.
         config: any other part of ModelConfig, by Triton's names; `input` and `output` replace what the file says.
 
     Raises:

@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from builder.memory.devices import Gpu
+    from builder.plan import Plan
 
 CHECKOUT = Path(__file__).parents[2]
 QUERY = ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits")
@@ -82,6 +83,21 @@ def plan(
     wrong = [one for one in compared or () if one.is_wrong]
     if (memory is not None and not memory.fits) or wrong:
         raise typer.Exit(1)
+
+
+def planned_for(plan: Plan, gpu: str, engine: list[str] | None, exports: Path) -> Plan:
+    """The plan with what its models are to be given on these GPUs; ends the command if they do not fit."""
+    from builder.commands import plan_text
+    from builder.memory.applied import applied
+    from builder.memory.planning import Ask, plan_memory
+
+    arguments = {key: value_of(value) for key, value in pairs(engine, "--engine")}
+    ask = Ask(devices=devices_of(gpu), version=vllm_of(plan.target.container), arguments=arguments)
+    memory = plan_memory(plan, ask, exports)
+    if not memory.fits:
+        plan_text.show_refusals(memory)
+        raise typer.Exit(1)
+    return applied(plan, memory, arguments)
 
 
 def pinned_release() -> str:

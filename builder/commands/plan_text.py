@@ -70,12 +70,18 @@ def show(memory: MemoryPlan | None, edges: Sequence[Edge], compared: Sequence[Co
     _show_edges(console, edges)
     if compared is not None:
         _show_compared(console, compared)
-    errors = Console(stderr=True, highlight=False, soft_wrap=True)
     for note in memory.notes if memory else ():
         console.print(Text(f"assumed  {note}", style="dim"), soft_wrap=True)
-    for refusal in memory.refusals if memory else ():
+    if memory is not None:
+        show_refusals(memory)
+
+
+def show_refusals(memory: MemoryPlan) -> None:
+    """Print why a plan does not fit, and what would, to standard error; nothing if it does."""
+    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    for refusal in memory.refusals:
         errors.print(Text.assemble(("does not fit  ", "bold red"), refusal))
-    if memory is not None and memory.refusals:
+    if memory.refusals:
         errors.print("What would fit:" if memory.ways else "Nothing that was tried would fit.")
         for way in memory.ways:
             errors.print(f"  {way.change} ({bytes_text(way.fills)} of {bytes_text(way.of)})")

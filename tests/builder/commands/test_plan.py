@@ -117,3 +117,33 @@ def test_compose_gets_pools_and_shared_memory(run, tmp_path):
     assert run("assistant", "--gpu", "L40S", "--llm", "Qwen/Qwen3-8B", "--env", tmp_path / "plan.env").exit_code == 0
     lines = dict(line.split("=") for line in (tmp_path / "plan.env").read_text().splitlines())
     assert lines == {"CUDA_POOL_BYTES": "67108864", "PINNED_POOL_BYTES": "268435456", "SHM_SIZE": "1024m"}
+
+
+def test_build_for_a_gpu_fills_in_what_the_plan_says(tmp_path, monkeypatch, checkout):
+    monkeypatch.setenv("TRITONKIT_CACHE", str(tmp_path / "cache"))
+    out = tmp_path / "repository"
+    wanted = ["build", "assistant", "--out", str(out), "--no-weights", "--target", "26.07-vllm+py3"]
+    wanted += ["--llm", "Qwen/Qwen3-8B", "--engine", "max_model_len=8192"]
+    done = CliRunner().invoke(app, [*wanted, "--gpu", "H100"])
+    assert done.exit_code == 0, done.output
+    told = json.loads((out / "llm" / "1" / "model.json").read_text())
+    assert told["max_model_len"] == 8192
+    assert told["kv_cache_memory_bytes"] > 8192 * 147_456
+    assert 0.5 < told["gpu_memory_utilization"] < 0.95
+    assert told["model"] == "Qwen/Qwen3-8B"
+    refused = CliRunner().invoke(app, [*wanted, "--gpu", "T4"])
+    assert (refused.exit_code, "does not fit  GPU 0 (T4)" in refused.stderr) == (1, True)
+    assert json.loads((out / "llm" / "1" / "model.json").read_text()) == told
+
+
+def test_build_for_a_gpu_limits_the_arenas_of_networks_that_are_there(tmp_path, checkout, monkeypatch):
+    if not (checkout / ".cache" / "exports" / "yolov3-tiny" / "model.onnx").exists():
+        pytest.fail("no exports. Run `make build-repo` first; `make test` does it.")
+    monkeypatch.setenv("TRITONKIT_CACHE", str(checkout / ".cache"))
+    out = tmp_path / "repository"
+    wanted = ["build", "detect", "--out", str(out), "--no-weights", "--target", "26.07", "--gpu", "L4"]
+    done = CliRunner().invoke(app, wanted)
+    assert done.exit_code == 0, done.output
+    config = (out / "yolo" / "configs" / "gpu.pbtxt").read_text()
+    assert 'key: "gpu_mem_limit"' in config and 'name: "cuda"' in config
+    assert "gpu_mem_limit" not in (out / "yolo" / "config.pbtxt").read_text()
