@@ -93,9 +93,7 @@ def _cache_shape(checkpoint: Checkpoint, positions: int | str) -> list[int | str
 def _embed(layers: Layers, embedding: str, tokens: str, lengths: str) -> str:
     """Token plus position: [B, T] -> [B, T, D]. A row's first new token stands at its length."""
     graph = layers.graph
-    positions = graph.weight(
-        "decoder.positional_embedding", layers.checkpoint.array("decoder.positional_embedding")
-    )
+    positions = graph.weight("decoder.positional_embedding", layers.checkpoint.array("decoder.positional_embedding"))
     steps = graph.op("Range", graph.integer(0), graph.size(tokens, 1), graph.integer(1))
     at = graph.op("Add", graph.op("Unsqueeze", lengths, graph.integers(1)), steps)
     return graph.op("Add", graph.op("Gather", embedding, tokens), graph.op("Gather", positions, at))
@@ -120,9 +118,7 @@ def _attention_bias(graph: OnnxGraph, tokens: str, lengths: str, past_key: str) 
     return graph.op("Concat", past_bias, new_bias, axis=-1)
 
 
-def _self_attention(
-    layers: Layers, block: str, x: str, past_k: str, past_v: str, bias: str
-) -> tuple[str, str, str]:
+def _self_attention(layers: Layers, block: str, x: str, past_k: str, past_v: str, bias: str) -> tuple[str, str, str]:
     """(x after attention, new keys, new values); the last two [B, H, T, D/H]."""
     graph = layers.graph
     query, key, value = layers.fused(f"{block}.attn", layers.norm(f"{block}.attn_ln", x), ("query", "key", "value"))

@@ -42,9 +42,7 @@ def _convolutions(layers: Layers, mel: str) -> str:
 
 def _block(layers: Layers, block: str, x: str) -> str:
     graph = layers.graph
-    query, key, value = layers.fused(
-        f"{block}.attn", layers.norm(f"{block}.attn_ln", x), ("query", "key", "value")
-    )
+    query, key, value = layers.fused(f"{block}.attn", layers.norm(f"{block}.attn_ln", x), ("query", "key", "value"))
     scores = graph.op("MatMul", layers.split_heads(query), layers.split_heads(key, (0, 2, 3, 1)))
     attended = graph.op("MatMul", graph.op("Softmax", scores, axis=-1), layers.split_heads(value))
     x = graph.op("Add", x, layers.linear(f"{block}.attn.out", layers.join_heads(attended)))
