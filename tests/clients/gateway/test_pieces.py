@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
+import time
+
 import numpy as np
 import pytest
+import soundfile
 
 from clients.gateway.captions import clock, vtt
-from clients.gateway.media import bytes_of_base64, bytes_of_data_url
+from clients.gateway.media import bytes_of_base64, bytes_of_data_url, samples_of
 from clients.gateway.pieces import LONGEST_S, pieces
 from clients.gateway.problems import Problem
 from clients.gateway.rejections import is_wrong_input
@@ -51,6 +56,16 @@ def test_files_are_read_out_of_data_urls() -> None:
 def test_addresses_and_broken_data_are_refused(url: str) -> None:
     with pytest.raises(Problem, match=r"messages\.0"):
         bytes_of_data_url(url, "messages.0")
+
+
+def test_a_small_file_with_hours_of_silence_is_refused_before_it_is_unpacked() -> None:
+    packed = io.BytesIO()
+    soundfile.write(packed, np.zeros(3600 * 2000, dtype=np.int16), 2000, format="FLAC")
+    assert packed.tell() < 100_000
+    began = time.process_time()
+    with pytest.raises(Problem, match="3,600 s in 1 channels; 600 s in 8 channels are the most"):
+        asyncio.run(samples_of(packed.getvalue(), 600, "file"))
+    assert time.process_time() - began < 0.1
 
 
 @pytest.mark.parametrize(
