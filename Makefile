@@ -33,6 +33,14 @@ serve: build-repo  ## serve the repository on this machine until Ctrl-C
 serve-gpu: build-repo  ## the same repository by `docker run` on the GPUs of this machine
 	@$(TRITONKIT) serve $(OUT) --gpu
 
+GPU ?= detected
+plan: install  ## the GPU's memory, what to set, how tensors get from step to step: make plan GPU=L4
+	@$(TRITONKIT) plan assistant --gpu "$(GPU)" $(CHECKPOINTS)
+
+image: install  ## build the images of the server and the gateway (needs docker)
+	@.venv/bin/python -c "import subprocess; from embedded.docker import build_command, read_versions; \
+	[subprocess.run(build_command(read_versions(), one), check=True) for one in ('server', 'gateway')]"
+
 test: build-repo lint types diff  ## form, types, stale configs, then the whole test suite, the real server included
 	@$(PYTEST)
 
@@ -68,4 +76,4 @@ lock: install  ## renew requirements/lock.txt from the environment as it is
 clean:  ## remove caches and fetched weights, keep .venv
 	rm -rf .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
 
-.PHONY: help install weights build-repo demo serve serve-gpu test test-server test-gpu check diff draw format lint types verify lock clean
+.PHONY: help install weights build-repo demo serve serve-gpu plan image test test-server test-gpu check diff draw format lint types verify lock clean

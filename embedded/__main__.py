@@ -66,17 +66,21 @@ def serve(
     gpu: Annotated[
         bool, typer.Option("--gpu", help="Run NVIDIA's server in docker on the GPUs of this machine.")
     ] = False,
+    plan: Annotated[
+        Path | None,
+        typer.Option("--plan", help="With --gpu: pools and shared memory, as `tritonkit plan --env` wrote."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="With --gpu: print the command only.")] = False,
 ) -> None:
     """Serve a model repository on this machine until Ctrl-C."""
     from embedded.errors import ServerError
 
     ports = {"http": http_port, "grpc": grpc_port, "metrics": metrics_port}
-    if dry_run and not gpu:
-        fail("--dry-run goes with --gpu.", status=2)
+    if (dry_run or plan) and not gpu:
+        fail(f"{'--dry-run' if dry_run else '--plan'} goes with --gpu.", status=2)
     try:
         if gpu:
-            serve_by_docker(directory, load, host, ports, flag or [], dry_run)
+            serve_by_docker(directory, load, host, ports, flag or [], dry_run, plan)
             return
         cache = Path(os.environ.get("TRITONKIT_CACHE", ".cache"))
         status = serve_embedded(
@@ -199,16 +203,29 @@ def how_to_ask(server: EmbeddedServer) -> str:
 
 
 def serve_by_docker(
-    directory: Path, load: list[str] | None, host: str, ports: dict[str, int], flags: list[str], dry_run: bool
+    directory: Path,
+    load: list[str] | None,
+    host: str,
+    ports: dict[str, int],
+    flags: list[str],
+    dry_run: bool,
+    plan: Path | None = None,
 ) -> None:
     """Print the docker command and become it."""
-    from embedded.docker import check_docker, docker_run, read_versions
+    from embedded.docker import check_docker, docker_run, planned, read_versions
     from embedded.preconditions import check_repository
 
     check_repository(directory, load or [])
     versions = read_versions()
+    sizes = planned({} if plan is None else read_versions(plan))
     command = docker_run(
-        image=versions["SERVE_IMAGE"], repository=directory, host=host, ports=ports, load=load, flags=flags
+        image=versions["SERVE_IMAGE"],
+        repository=directory,
+        host=host,
+        ports=ports,
+        load=load,
+        shm_size=sizes.shm_size,
+        flags=(*sizes.flags, *flags),
     )
     print(shlex.join(command), flush=True)
     if not dry_run:

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from embedded.errors import CannotStart
@@ -25,9 +26,27 @@ def read_versions(path: Path = DOCKER_FOLDER / "versions.env") -> dict[str, str]
         CannotStart: the file is not there.
     """
     if not path.is_file():
-        raise CannotStart(f"{path}: no such file; it pins the image. Run this from a checkout of tritonkit.")
+        raise CannotStart(f"{path}: no such file; versions of images, or the sizes of a plan, are needed there.")
     lines = (line.strip() for line in path.read_text().splitlines())
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What a memory plan says of a server: /dev/shm, and flags for its pools."""
+
+    shm_size: str = "2g"
+    flags: tuple[str, ...] = ()
+
+
+def planned(plan: Mapping[str, str]) -> Sizes:
+    """The sizes of a plan, by the names in its file; what it does not say stays as it is without one."""
+    pools = {
+        "CUDA_POOL_BYTES": "--cuda-memory-pool-byte-size=0:",
+        "PINNED_POOL_BYTES": "--pinned-memory-pool-byte-size=",
+    }
+    flags = tuple(f"{flag}{plan[name]}" for name, flag in pools.items() if name in plan)
+    return Sizes(plan.get("SHM_SIZE", Sizes().shm_size), flags)
 
 
 def docker_run(

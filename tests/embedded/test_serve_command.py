@@ -153,6 +153,19 @@ def test_the_docker_command_is_printed(write_model: WriteModel, command: Callabl
     assert out.endswith(" python3 -m starter run --config-name gpu --entry echo -- tritonserver\n")
 
 
+def test_the_docker_command_takes_the_sizes_of_a_plan(
+    write_model: WriteModel, command: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    write_model("echo")
+    (tmp_path / "plan.env").write_text("CUDA_POOL_BYTES=123\nPINNED_POOL_BYTES=456\nSHM_SIZE=789m\n")
+    with command("--gpu", "--dry-run", "--plan", str(tmp_path / "plan.env"), "--flag=--log-verbose=1") as process:
+        out, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert " --shm-size=789m " in out
+    pools = "--cuda-memory-pool-byte-size=0:123 --pinned-memory-pool-byte-size=456"
+    assert out.endswith(f" tritonserver {pools} --log-verbose=1\n")
+
+
 def test_without_docker_or_gpu_it_says_so(
     write_model: WriteModel,
     command: Callable[..., subprocess.Popen[str]],
