@@ -137,6 +137,9 @@ def check(
     ] = None,
     json_: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
     sarif: Annotated[bool, typer.Option("--sarif", help="print SARIF 2.1.0, for code hosts")] = False,
+    launch: Annotated[
+        str | None, typer.Option("--launch", help="the line that starts the server over the folder, to be checked too")
+    ] = None,
     fix: Annotated[
         bool, typer.Option("--fix", help="correct what can be corrected safely, and show the change")
     ] = False,
@@ -157,6 +160,8 @@ def check(
     folders = [subject for subject in subjects or () if Path(subject).is_dir()]
     if folders and len(subjects or ()) > 1:
         raise typer.BadParameter("one folder, or pipelines, can be named")
+    if launch is not None and not folders:
+        raise typer.BadParameter("the folder of a repository is needed", param_hint="--launch")
     if fix and not folders:
         raise typer.BadParameter(
             "the folder of a repository is needed; of pipelines correct the Python", param_hint="--fix"
@@ -166,7 +171,7 @@ def check(
             if fix:
                 for change in fix_folder(Path(folders[0]), target, profile):
                     print(change.diff(), end="", file=sys.stderr if json_ or sarif else sys.stdout)
-            report = check_folder(Path(folders[0]), target, profile)
+            report = check_folder(Path(folders[0]), target, profile, launch)
         else:
             pipelines = _pipelines(subjects, whisper, yolo, llm, set_)
             report = check_named_pipelines(pipelines, target or "embedded", profile)

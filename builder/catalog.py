@@ -16,6 +16,7 @@ from builder.releases import EMBEDDED, Target, target, version_numbers
 
 if TYPE_CHECKING:
     from builder.folder.values import ModelFolder
+    from builder.launch import Launch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,11 +121,13 @@ class Catalog:
         entries: every model by name, ensembles included.
         target: the server it is for.
         profile: "cpu" or "gpu", the hardware it is for.
+        launch: the line that starts the server, where somebody gave it.
     """
 
     entries: Mapping[str, Entry]
     target: Target
     profile: str = "cpu"
+    launch: Launch | None = None
 
     @cached_property
     def users(self) -> Mapping[str, tuple[str, ...]]:

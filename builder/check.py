@@ -16,6 +16,7 @@ from builder.pipeline import Pipeline
 from builder.plan import Plan, make_plan
 from builder.rules import (
     ENSEMBLE_RULES,
+    LAUNCH_RULES,
     MODEL_RULES,
     PIPELINE_RULES,
     STEP_THAT_DOES_NOT_LOAD,
@@ -26,6 +27,8 @@ from builder.rules.dependencies import unloadable_steps
 from builder.rules.folders import is_stranger
 from builder.rules.pipelines import Declared
 from builder.rules.text import is_readable
+
+LAUNCH_LINE = "launch line"
 
 
 def checked_plan(pipelines: Sequence[Pipeline], release: str = "embedded") -> Plan:
@@ -66,9 +69,14 @@ def check_catalog(catalog: Catalog) -> tuple[Finding, ...]:
     }
     for ensemble, problem in unloadable_steps(catalog, {name for name, all_of in found.items() if _is_refused(all_of)}):
         found[ensemble.name].append(finding(STEP_THAT_DOES_NOT_LOAD, ensemble.name, problem, ensemble))
-    return tuple(
-        one for name in found for one in sorted(found[name], key=lambda one: (one.step is None, one.step or 0))
-    )
+    launched = [
+        finding(rule, LAUNCH_LINE, problem)
+        for rule in LAUNCH_RULES
+        if catalog.launch is not None
+        for problem in rule(catalog.launch, catalog)
+    ]
+    ordered = (one for name in found for one in sorted(found[name], key=lambda one: (one.step is None, one.step or 0)))
+    return (*launched, *ordered)
 
 
 def _entry_findings(entry: Entry, catalog: Catalog) -> list[Finding]:

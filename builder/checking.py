@@ -14,6 +14,7 @@ from builder.errors import DeclarationError
 from builder.findings import Finding
 from builder.fixes import Change, safe_changes, write_changes
 from builder.folder.reading import read_repository
+from builder.launch import parse_launch
 from builder.model import PROFILES
 from builder.pipeline import Pipeline
 from builder.reports.values import Report
@@ -22,11 +23,17 @@ from builder.settings import FILE, Settings, read_settings
 from builder.tensors import did_you_mean
 
 
-def check_folder(repository: Path, release: str | None = None, profile: str | None = None) -> Report:
-    """The report on a repository's folder; what is not given comes from its settings, or is embedded and cpu."""
+def check_folder(
+    repository: Path, release: str | None = None, profile: str | None = None, launch: str | None = None
+) -> Report:
+    """The report on a repository's folder; what is not given comes from its settings, or is embedded and cpu.
+
+    Args:
+        launch: the line that starts the server, if it is to be checked too.
+    """
     settings = read_settings(repository, [rule.code for rule in ALL_RULES])
     release, profile = _chosen(settings, release, profile)
-    catalog, findings = _folder(repository, release, profile)
+    catalog, findings = _folder(repository, release, profile, launch)
     kept = tuple(one for one in findings if settings.keeps(one))
     return Report(
         target=release,
@@ -64,8 +71,11 @@ def check_named_pipelines(pipelines: Sequence[Pipeline], release: str, profile: 
     )
 
 
-def _folder(repository: Path, release: str, profile: str) -> tuple[Catalog, tuple[Finding, ...]]:
-    catalog = read_repository(repository, target(release), profile)
+def _folder(
+    repository: Path, release: str, profile: str, launch: str | None = None
+) -> tuple[Catalog, tuple[Finding, ...]]:
+    parsed = parse_launch(launch) if launch is not None else None
+    catalog = read_repository(repository, target(release), profile, parsed)
     return catalog, check_catalog(catalog)
 
 

@@ -21,6 +21,7 @@ from builder.folder.onnxfile import OnnxFile, read_onnx
 from builder.folder.pythonfile import PythonFile, read_python
 from builder.folder.values import ModelFolder, Unread, VersionFolder
 from builder.folder.versions import version_number
+from builder.launch import Launch
 from builder.pbtxt import MAX_BYTES, Document, read
 
 CONFIG = "config.pbtxt"
@@ -47,8 +48,8 @@ class DocumentLines(Mapping[tuple[str | int, ...], int]):
         return 0
 
 
-def read_repository(path: Path, target: Target, profile: str = "cpu") -> Catalog:
-    """Every model of the folder.
+def read_repository(path: Path, target: Target, profile: str = "cpu", launch: Launch | None = None) -> Catalog:
+    """Every model of the folder, and the line that starts a server over it.
 
     Raises:
         RepositoryError: there is no such folder, or it cannot be listed.
@@ -63,7 +64,7 @@ def read_repository(path: Path, target: Target, profile: str = "cpu") -> Catalog
             fix="Name the folder that `--model-repository` names",
         )
     entries = {one.name: _entry(one, root, profile) for one in found if is_folder(one)}
-    return Catalog(entries=entries, target=target, profile=profile)
+    return Catalog(entries=entries, target=target, profile=profile, launch=launch)
 
 
 def _entry(model: os.DirEntry[str], root: Path, profile: str) -> Entry:

@@ -13,6 +13,7 @@ GROUPS = {
     "TK11": "Names, text and backend",
     "TK12": "What the server has",
     "TK13": "Parameters",
+    "TK14": "The launch line",
     "TK20": "Inputs and outputs",
     "TK30": "Wiring of an ensemble",
     "TK31": "Wiring of an ensemble",

@@ -9,6 +9,7 @@ from typing import Any
 
 from builder.catalog import Entry
 from builder.findings import Rule
+from builder.launch import Launch
 from builder.rules import (
     backends,
     batchio,
@@ -17,6 +18,7 @@ from builder.rules import (
     fields,
     folders,
     instances,
+    launch,
     names,
     onnx,
     parameters,
@@ -205,4 +207,19 @@ STRANGER_RULES: tuple[Rule[Entry], ...] = (folders.stranger, folders.overflowing
 # Needs the findings about every other model; asked last.
 STEP_THAT_DOES_NOT_LOAD: Rule[Entry] = dependencies.step_that_does_not_load
 
-ALL_RULES: tuple[Rule[Any], ...] = (*MODEL_RULES, *ENSEMBLE_RULES, STEP_THAT_DOES_NOT_LOAD, *PIPELINE_RULES)
+# Asked of the line that starts a server.
+LAUNCH_RULES: tuple[Rule[Launch], ...] = (
+    launch.newer_flag,
+    launch.backend_keys,
+    launch.byte_sizes,
+    launch.resources,
+    launch.load_model,
+)
+
+ALL_RULES: tuple[Rule[Any], ...] = (
+    *MODEL_RULES,
+    *ENSEMBLE_RULES,
+    STEP_THAT_DOES_NOT_LOAD,
+    *LAUNCH_RULES,
+    *PIPELINE_RULES,
+)

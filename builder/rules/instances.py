@@ -125,7 +125,8 @@ def rate_limiter(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
             first = index if first is None else first
             name = resource.get("name", "")
             needs[name] = max(needs.get(name, 0), resource.get("count", 0))
-    if first is not None:
+    is_on = catalog.launch is not None and "execution_count" in catalog.launch.values("rate-limit")
+    if first is not None and not is_on:
         yield Problem(
             path=("instance_group", first, "rate_limiter"),
             found=f"resources {', '.join(f'{name} (count {count})' for name, count in needs.items())}",
