@@ -1,8 +1,8 @@
 """What can go wrong between a checkpoint and an export.
 
-    WeightsError
-    ├── FetchError     a package or file could not be had, or is not the one that was pinned
-    └── ExportError    a checkpoint could not be read or turned into the served form
+WeightsError
+├── FetchError     a package or file could not be had, or is not the one that was pinned
+└── ExportError    a checkpoint could not be read or turned into the served form
 """
 
 
