@@ -44,11 +44,12 @@ class Target:
         return since is None or self.triton >= version_numbers(since[1])
 
     def images_with(self, backend: str) -> tuple[str, ...]:
-        """Names of the servers of this release that have a backend."""
+        """Names of the servers of this release that have a backend, those that only tritonkit starts left out."""
         return tuple(
             kind["title"].format(container=self.container)
             for image, kind in _images()["images"].items()
             if backend in kind["backends"] and _is_in_time(kind, self.container) and image != self.image
+            if not kind.get("is_ours")
         )
 
     @property

@@ -66,6 +66,9 @@ def serve(
     gpu: Annotated[
         bool, typer.Option("--gpu", help="Run NVIDIA's server in docker on the GPUs of this machine.")
     ] = False,
+    image: Annotated[
+        str, typer.Option("--image", help="With --gpu: built (docker/Dockerfile), or stock-vllm: NVIDIA's own.")
+    ] = "built",
     plan: Annotated[
         Path | None,
         typer.Option("--plan", help="With --gpu: pools and shared memory, as `tritonkit plan --env` wrote."),
@@ -78,9 +81,11 @@ def serve(
     ports = {"http": http_port, "grpc": grpc_port, "metrics": metrics_port}
     if (dry_run or plan) and not gpu:
         fail(f"{'--dry-run' if dry_run else '--plan'} goes with --gpu.", status=2)
+    if image not in ("built", "stock-vllm"):
+        fail(f"--image {image}: built or stock-vllm is needed.", status=2)
     try:
         if gpu:
-            serve_by_docker(directory, load, host, ports, flag or [], dry_run, plan)
+            serve_by_docker(directory, load, host, ports, flag or [], dry_run, plan, stock=image == "stock-vllm")
             return
         cache = Path(os.environ.get("TRITONKIT_CACHE", ".cache"))
         status = serve_embedded(
@@ -210,6 +215,7 @@ def serve_by_docker(
     flags: list[str],
     dry_run: bool,
     plan: Path | None = None,
+    stock: bool = False,
 ) -> None:
     """Print the docker command and become it."""
     from embedded.docker import check_docker, docker_run, planned, read_versions
@@ -219,7 +225,8 @@ def serve_by_docker(
     versions = read_versions()
     sizes = planned({} if plan is None else read_versions(plan))
     command = docker_run(
-        image=versions["SERVE_IMAGE"],
+        image=versions["TRITON_VLLM_IMAGE" if stock else "SERVE_IMAGE"],
+        stock=versions["ONNXRUNTIME_GPU_VERSION"] if stock else None,
         repository=directory,
         host=host,
         ports=ports,
@@ -229,7 +236,7 @@ def serve_by_docker(
     )
     print(shlex.join(command), flush=True)
     if not dry_run:
-        check_docker(versions)
+        check_docker(versions, stock=stock)
         os.execvp(command[0], command)
 
 

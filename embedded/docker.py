@@ -15,6 +15,11 @@ DOCKER_FOLDER = Path(__file__).parent.parent / "docker"
 # Where the ports end inside the container.
 CONTAINER_PORTS = {"http": 8000, "grpc": 8001, "metrics": 8002}
 BUILD_ARGUMENTS = ("TRITON_VLLM_IMAGE", "TRITON_FULL_IMAGE", "PYTHON_IMAGE", "ONNXRUNTIME_GPU_VERSION")
+# Kept in the volume, so that the second start installs nothing.
+STOCK_START = (
+    "python3 -m pip install --quiet --no-deps --upgrade --target /cache/packages onnxruntime-gpu=={version} && "
+    'PYTHONPATH=/opt/tritonkit:/cache/packages exec python3 -m starter "$@"'
+)
 # Taken over from our environment, by name only: their values stand in no command line.
 PASSED_ON = ("HF_TOKEN", "TRITONKIT_MANAGEMENT_KEY")
 
@@ -58,10 +63,15 @@ def docker_run(
     load: Sequence[str] | None,
     shm_size: str = "2g",
     flags: Sequence[str] = (),
+    stock: str | None = None,
 ) -> list[str]:
     """The command: all GPUs, the repository read-only, ports on `host`, the `gpu` profile where a model has one.
 
     In the container the program `starter` loads the models one at a time, the language model last.
+
+    Args:
+        stock: version of onnxruntime-gpu to install at the start, where `image` is NVIDIA's own with vLLM and no ONNX
+            backend: ours is mounted, and `starter`, too.
     """
     publish = [
         part for endpoint, port in ports.items() for part in ("-p", f"{host}:{port}:{CONTAINER_PORTS[endpoint]}")
@@ -75,10 +85,23 @@ def docker_run(
         *("-v", f"{repository.resolve()}:/models:ro", "-v", "tritonkit-cache:/cache"),
         *secrets,
         *("-e", "TRITONKIT_ENTRY="),
+        *(stock_mounts() if stock else ()),
         image,
-        *("python3", "-m", "starter", "run", "--config-name", "gpu", *entry),
+        *(("bash", "-c", STOCK_START.format(version=stock), "starter") if stock else ("python3", "-m", "starter")),
+        *("run", "--config-name", "gpu", *entry),
         *("--", "tritonserver"),
         *flags,
+    ]
+
+
+def stock_mounts() -> list[str]:
+    """What NVIDIA's image lacks, mounted read-only: the ONNX backend in Python, and `starter`."""
+    root = DOCKER_FOLDER.parent
+    backend = "/opt/tritonserver/backends/onnxruntime"
+    return [
+        *("-v", f"{root / 'embedded' / 'backends' / 'onnxruntime'}:{backend}:ro"),
+        *("-v", f"{root / 'starter'}:/opt/tritonkit/starter:ro"),
+        *("-e", "ORT_DISABLE_TELEMETRY=1", "-e", "HF_HOME=/cache/huggingface", "-e", "VLLM_CACHE_ROOT=/cache/vllm"),
     ]
 
 
@@ -90,8 +113,8 @@ def build_command(versions: Mapping[str, str], target: str = "server") -> list[s
     return ["docker", "build", "-t", name, "--target", target, "-f", str(file), *arguments, str(DOCKER_FOLDER.parent)]
 
 
-def check_docker(versions: Mapping[str, str]) -> None:
-    """Return if this machine can run the image.
+def check_docker(versions: Mapping[str, str], *, stock: bool = False) -> None:
+    """Return if this machine can run the image; a stock one is fetched by docker itself.
 
     Raises:
         CannotStart: no docker engine, no GPU, or no image.
@@ -104,5 +127,7 @@ def check_docker(versions: Mapping[str, str]) -> None:
         raise CannotStart(f"docker: the engine does not answer ({words[0]}). Start it, or serve without --gpu.")
     if not any(Path("/dev").glob("nvidia[0-9]*")):
         raise CannotStart("no NVIDIA GPU on this machine (/dev/nvidia0 is missing). Serve without --gpu.")
+    if stock:
+        return
     if subprocess.run(["docker", "image", "inspect", versions["SERVE_IMAGE"]], capture_output=True).returncode:
         raise CannotStart(f"{versions['SERVE_IMAGE']}: not built yet. Build it: {shlex.join(build_command(versions))}")

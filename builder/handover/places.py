@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from builder.catalog import Entry
+from builder.catalog import Entry, Target
 
 HOST = -1
 FORCE = "FORCE_CPU_ONLY_INPUT_TENSORS"
@@ -64,6 +64,11 @@ def abode_of(entry: Entry, *, embedded: bool = False) -> Abode:
         gives_device=bool(gpus),
         batches=batches,
     )
+
+
+def runs_onnx_in_python(target: Target) -> bool:
+    """Whether a server's ONNX backend is tritonkit's own, a process for each instance."""
+    return target.image in ("embedded", "stock-vllm")
 
 
 def backend_name(config: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.catalog import Catalog, Entry
-from builder.handover.places import backend_name, gpus_of, instances_of
+from builder.handover.places import backend_name, gpus_of, instances_of, runs_onnx_in_python
 from builder.memory.account import Part
 from builder.memory.devices import MIB, Gpu, bytes_text
 from builder.memory.engine import NON_TORCH_BYTES, Engine, engine_of, is_engine
@@ -64,8 +64,8 @@ def demand_of(
             found.append(engine)
             parts += engine_parts(engine, devices)
             continue
-        process = backend_name(entry.config) == "python"
-        mine = list(_of_files(model, entry, on, exports, notes))
+        process = backend_name(entry.config) == "python" or runs_onnx_in_python(catalog.target)
+        mine = list(_of_files(model, entry, on, exports, notes, process))
         extra = (reserved or {}).get(model.name)
         if extra:
             mine += [_part(gpu, model.name, "reserved", extra, "given by --reserve") for gpu in dict.fromkeys(on)]
@@ -76,8 +76,8 @@ def demand_of(
             )
         if process:
             parts += [_context(gpu, model.name, devices, count=on.count(gpu)) for gpu in dict.fromkeys(on)]
-        else:
-            each = sum(one.bytes for one in mine if one.gpu == on[0]) // on.count(on[0])
+        each = sum(one.bytes for one in mine if one.gpu == on[0]) // on.count(on[0])
+        if backend_name(entry.config) == "onnxruntime" and each:
             limits[model.name] = -(-each * 5 // 4 // MIB) * MIB
             mine += [
                 _part(gpu, model.name, "arena", (limits[model.name] - each) * on.count(gpu), ARENA, exact=False)
@@ -88,11 +88,12 @@ def demand_of(
     return Demand(parts=tuple(parts), engines=tuple(found), limits=limits, notes=tuple(notes))
 
 
-def _of_files(model: Model, entry: Entry, on: Sequence[int], exports: Path, notes: list[str]) -> Iterator[Part]:
+def _of_files(
+    model: Model, entry: Entry, on: Sequence[int], exports: Path, notes: list[str], process: bool
+) -> Iterator[Part]:
     """Weights and activations of the ONNX files of a model, for each of its instances."""
     batch = max(1, int(entry.config.get("max_batch_size", 0)))
     sizes = {name: size for name, size in model.usual.items() if isinstance(size, int)}
-    process = backend_name(entry.config) == "python"
     for source in onnx_files(model, exports):
         if not source.is_file():
             notes.append(f"{model.name}: there is no {source}; it counts nothing until `tritonkit weights` made it")
@@ -162,6 +163,6 @@ def processes(models: Sequence[Model], catalog: Catalog) -> Mapping[str, int]:
     found: dict[str, Any] = {}
     for model in models:
         config = catalog.entries[model.name].config
-        if backend_name(config) in ("python", "vllm"):
+        if backend_name(config) in ("python", "vllm") or runs_onnx_in_python(catalog.target):
             found[model.name] = instances_of(config)
     return found

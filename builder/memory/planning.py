@@ -14,7 +14,7 @@ from typing import Any
 from builder.catalog import Catalog
 from builder.errors import DeclarationError
 from builder.handover.edges import Edge, edges_of
-from builder.handover.places import gpus_of
+from builder.handover.places import gpus_of, runs_onnx_in_python
 from builder.handover.sizes import sizes_of
 from builder.memory.account import KINDS, CacheFit, GpuAccount, MemoryPlan, Part, Setting
 from builder.memory.demand import Demand, demand_of, processes
@@ -88,6 +88,7 @@ def plan_memory(plan: Plan, ask: Ask, exports: Path) -> MemoryPlan:
 def all_edges(plan: Plan, catalog: Catalog, ask: Ask, *, embedded: bool = False) -> tuple[Edge, ...]:
     """The edges of the ensembles with every input: those derived from them have no others."""
     sizes = sizes_of(plan.models, ask.sizes)
+    embedded = embedded or runs_onnx_in_python(plan.target)
     return tuple(
         edge
         for ensemble in plan.ensembles

@@ -16,7 +16,12 @@ import pytest
 import yaml
 from compose_spec import PyCompose
 
+from builder import check_pipelines
 from builder.fields import containers, table
+from builder.memory.devices import gpus
+from builder.memory.planning import Ask, all_edges, plan_memory
+from builder.pipelines.detect import detect
+from builder.plan import make_plan
 from builder.releases import version_numbers
 from embedded.docker import BUILD_ARGUMENTS, DOCKER_FOLDER, build_command, docker_run, read_versions
 from embedded.environment import server_environment
@@ -197,6 +202,45 @@ def test_the_gateway_takes_its_command():
     done = subprocess.run([sys.executable, *command[1:], "--help"], capture_output=True, text=True, cwd=CHECKOUT)
     assert done.returncode == 0, done.stderr
     assert all(word in done.stdout for word in command if word.startswith("--"))
+
+
+def test_the_stock_image_gets_by_mounts_what_it_lacks():
+    run = docker_run(
+        image=VERSIONS["TRITON_VLLM_IMAGE"],
+        repository=CHECKOUT / "model_repository",
+        host="127.0.0.1",
+        ports={"http": 8000},
+        load=["detect"],
+        stock=VERSIONS["ONNXRUNTIME_GPU_VERSION"],
+    )
+    mounts = {one.split(":")[1]: Path(one.split(":")[0]) for one in run if one.endswith(":ro")}
+    assert set(mounts) == {"/models", "/opt/tritonserver/backends/onnxruntime", "/opt/tritonkit/starter"}
+    assert (mounts["/opt/tritonserver/backends/onnxruntime"] / "model.py").is_file()
+    assert (mounts["/opt/tritonkit/starter"] / "__main__.py").is_file()
+    after = run[run.index(VERSIONS["TRITON_VLLM_IMAGE"]) + 1 :]
+    assert after[:2] == ["bash", "-c"]
+    assert subprocess.run(["bash", "-n", "-c", after[2]]).returncode == 0
+    assert f"onnxruntime-gpu=={VERSIONS['ONNXRUNTIME_GPU_VERSION']} " in after[2]
+    said = subprocess.run(
+        ["bash", "-c", f'python3() {{ :; }}; exec() {{ echo "$@"; }}; {after[2]}', *after[3:]],
+        capture_output=True,
+        text=True,
+    )
+    assert said.stdout.split() == ["python3", "-m", "starter", *after[4:]]
+    given = parser().parse_args(after[4:])
+    assert (given.entry, given.server[:2]) == (["detect"], ["--", "tritonserver"])
+
+
+def test_a_repository_for_the_stock_image_is_checked_and_planned_as_one():
+    assert check_pipelines([detect()], "26.07-stock-vllm")[1] == ()
+    refused = check_pipelines([detect()], "26.07-vllm")[1]
+    assert any("onnxruntime" in one.found for one in refused)
+    plan = make_plan([detect()], "26.07-stock-vllm")
+    ask = Ask(devices=gpus("L4"), version=(0, 24))
+    assert {edge.how for edge in all_edges(plan, plan.catalog("gpu"), ask)} == {"host copy"}
+    memory = plan_memory(plan, ask, CHECKOUT / ".cache" / "exports")
+    contexts = [one.owner for one in memory.accounts[0].parts if one.kind == "context"]
+    assert contexts == ["tritonserver", "yolo"]
 
 
 def test_every_flag_of_tritonserver_exists_in_the_pinned_release():

@@ -166,6 +166,20 @@ def test_the_docker_command_takes_the_sizes_of_a_plan(
     assert out.endswith(f" tritonserver {pools} --log-verbose=1\n")
 
 
+def test_the_docker_command_for_a_stock_image(
+    write_model: WriteModel, command: Callable[..., subprocess.Popen[str]]
+) -> None:
+    write_model("echo")
+    with command("--gpu", "--dry-run", "--image", "stock-vllm") as process:
+        out, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert "-vllm-python-py3 bash -c " in out
+    assert "/embedded/backends/onnxruntime:/opt/tritonserver/backends/onnxruntime:ro" in out
+    with command("--gpu", "--dry-run", "--image", "other") as process:
+        _, told = process.communicate(timeout=20)
+    assert (process.returncode, told) == (2, "--image other: built or stock-vllm is needed.\n")
+
+
 def test_without_docker_or_gpu_it_says_so(
     write_model: WriteModel,
     command: Callable[..., subprocess.Popen[str]],

@@ -1,7 +1,7 @@
-"""A backend named `onnxruntime` for Triton servers that have none: ONNX files on the CPU, from Python.
+"""A backend named `onnxruntime` for Triton servers that have none: ONNX files, from Python.
 
 It lies beside the python backend of the embedded server. A repository with `backend: "onnxruntime"` loads there with
-this one, and on NVIDIA's images with Triton's own.
+this one, and on NVIDIA's images with Triton's own; or with this one on the vLLM image, which has none.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class TritonPythonModel:
 
         config = json.loads(args["model_config"])
         folder = Path(args["model_repository"], args["model_version"])
-        self.session = open_session(onnx_file(folder, config), config)
+        gpu = int(args["model_instance_device_id"]) if args["model_instance_kind"] == "GPU" else None
+        self.session = open_session(onnx_file(folder, config), config, gpu)
         self.inputs = file_tensors(self.session.get_inputs())
         self.outputs = file_tensors(self.session.get_outputs())
         initializers = file_tensors(self.session.get_overridable_initializers())

@@ -17,6 +17,11 @@ GRAPH_LEVELS = {
     1: ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
     2: ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
 }
+# Triton's numbers and ONNX Runtime's words for options of the CUDA provider.
+CUDA_WORDS = {
+    "arena_extend_strategy": {"0": "kNextPowerOfTwo", "1": "kSameAsRequested"},
+    "cudnn_conv_algo_search": {"0": "EXHAUSTIVE", "1": "HEURISTIC", "2": "DEFAULT"},
+}
 EXECUTION_MODES = {0: ort.ExecutionMode.ORT_SEQUENTIAL, 1: ort.ExecutionMode.ORT_PARALLEL}
 
 
@@ -33,18 +38,34 @@ def onnx_file(version_folder: Path, config: Config) -> Path:
     return path
 
 
-def open_session(path: Path, config: Config) -> ort.InferenceSession:
-    """A session on the CPU.
+def open_session(path: Path, config: Config, gpu: int | None = None) -> ort.InferenceSession:
+    """A session on the CPU, or on a GPU where its number is given.
 
     Raises:
-        ValueError: a parameter has no meaning, or ONNX Runtime refuses the file.
+        ValueError: a parameter has no meaning, ONNX Runtime refuses the file, or it knows no GPU.
     """
     ort.disable_telemetry_events()
     options = session_options(config)
     try:
-        return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return ort.InferenceSession(str(path), options, providers=providers(config, gpu))
     except Exception as error:  # ONNX Runtime has an exception class per status, with RuntimeError or Exception above
         raise ValueError(f"onnx runtime error: {error}") from error
+
+
+def providers(config: Config, gpu: int | None) -> list[Any]:
+    """What computes, the first choice first; options of the CUDA one as the configuration says (Triton's own names).
+
+    Raises:
+        ValueError: a GPU is asked for, and the installed ONNX Runtime is for CPUs.
+    """
+    if gpu is None:
+        return ["CPUExecutionProvider"]
+    if "CUDAExecutionProvider" not in ort.get_available_providers():
+        raise ValueError("KIND_GPU: the installed onnxruntime is for CPUs; install onnxruntime-gpu, or use KIND_CPU")
+    accelerators = config.get("optimization", {}).get("execution_accelerators", {}).get("gpu_execution_accelerator", [])
+    given: dict[str, str] = next((one.get("parameters", {}) for one in accelerators if one["name"] == "cuda"), {})
+    chosen = {name: CUDA_WORDS.get(name, {}).get(value, value) for name, value in given.items()}
+    return [("CUDAExecutionProvider", {"device_id": str(gpu), **chosen}), "CPUExecutionProvider"]
 
 
 def session_options(config: Config) -> ort.SessionOptions:

@@ -1,0 +1,51 @@
+"""What computes: the CPU, or a GPU with the options that the configuration gives it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def session(checkout, monkeypatch):
+    folder = checkout / "embedded" / "backends" / "onnxruntime"
+    monkeypatch.syspath_prepend(str(folder))
+    spec = importlib.util.spec_from_file_location("ort_session_tested", folder / "ort_session.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    sys.modules.pop("ort_session_tested", None)
+
+
+def test_without_a_gpu_the_cpu_computes(session):
+    assert session.providers({}, None) == ["CPUExecutionProvider"]
+
+
+def test_a_gpu_gets_the_options_of_the_configuration_in_onnx_runtimes_words(session, monkeypatch):
+    monkeypatch.setattr(session.ort, "get_available_providers", lambda: ["CUDAExecutionProvider"])
+    parameters = {"gpu_mem_limit": "123", "arena_extend_strategy": "1", "cudnn_conv_algo_search": "2"}
+    accelerators = {"gpu_execution_accelerator": [{"name": "cuda", "parameters": parameters}]}
+    config = {"optimization": {"execution_accelerators": accelerators}}
+    assert session.providers(config, 1) == [
+        (
+            "CUDAExecutionProvider",
+            {
+                "device_id": "1",
+                "gpu_mem_limit": "123",
+                "arena_extend_strategy": "kSameAsRequested",
+                "cudnn_conv_algo_search": "DEFAULT",
+            },
+        ),
+        "CPUExecutionProvider",
+    ]
+
+
+def test_a_gpu_instance_with_a_library_for_cpus_is_refused(session):
+    if Path("/dev/nvidiactl").exists():
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(ValueError, match="KIND_GPU: the installed onnxruntime is for CPUs"):
+        session.open_session(Path("model.onnx"), {}, 0)
