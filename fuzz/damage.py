@@ -219,7 +219,7 @@ def _sequences(config: Config, chance: random.Random) -> None:
             },
         ]
     )
-    strategy = chance.choice(
+    strategy: Config = chance.choice(
         [
             {},
             {"direct": {"minimum_slot_utilization": 1.5}},

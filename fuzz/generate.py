@@ -90,7 +90,7 @@ def _python_folder(name: str, config: Config, chance: random.Random, damage: flo
     text = config_text(config, chance)
     if chance.random() < damage:
         text = damaged(text, chance)
-    versions = ("1",) if chance.random() < 0.85 else ("1", "3")
+    versions: tuple[str, ...] = ("1",) if chance.random() < 0.85 else ("1", "3")
     versions, extra = damaged_folder(versions, chance, damage / 2)
     return Folder(name=name, text=text, versions=versions, code=True, extra=extra)
 
@@ -171,7 +171,7 @@ def random_policy(chance: random.Random) -> Config:
 
 def random_sequences(batch: int, chance: random.Random) -> Config:
     """A sequence batcher that loads."""
-    pair = chance.choice(
+    pair: Config = chance.choice(
         [{"int32_false_true": [0, 1]}, {"fp32_false_true": [0, 1]}, {"bool_false_true": [False, True]}]
     )
     controls = [

@@ -5,12 +5,13 @@ batching model answers with the rows of its request; a decoupled one with as man
 """
 
 import json
+from typing import Any
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
 
-def number(text):
+def number(text: str) -> int:
     """A small number, 2 where the text is none."""
     return int(text) if text.isdigit() and len(text) < 3 else 2
 
@@ -18,7 +19,7 @@ def number(text):
 class TritonPythonModel:
     """Zeros of the declared types and dims."""
 
-    def initialize(self, args):
+    def initialize(self, args: dict[str, str]) -> None:
         config = json.loads(args["model_config"])
         parameters = {key: value.get("string_value", "") for key, value in config.get("parameters", {}).items()}
         self.size = number(parameters.get("SIZE", ""))
@@ -29,12 +30,12 @@ class TritonPythonModel:
             (output["name"], output["data_type"], self.shape(output), output.get("dims")) for output in config["output"]
         ]
 
-    def shape(self, output):
+    def shape(self, output: dict[str, Any]) -> list[int]:
         # A model behind a reshape answers in the reshaped form; the server turns it back into dims.
         dims = output["reshape"]["shape"] if "reshape" in output else output["dims"]
         return [self.size if size == -1 else size for size in dims]
 
-    def answer(self, request):
+    def answer(self, request: Any) -> Any:
         rows = []
         if self.is_batching:
             tensors = request.inputs()
@@ -50,7 +51,7 @@ class TritonPythonModel:
                 tensors.append(pb_utils.Tensor(name, values))
         return pb_utils.InferenceResponse(tensors)
 
-    def execute(self, requests):
+    def execute(self, requests: list[Any]) -> list[Any] | None:
         if not self.is_decoupled:
             return [self.answer(request) for request in requests]
         for request in requests:
