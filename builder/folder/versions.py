@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_NUMBER = re.compile(r"\s*([+-]?\d+)")
+_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)")
 _LARGEST = 2**63 - 1
 
 

@@ -5,6 +5,7 @@ Five of these mistakes end or hang a whole server (seen on 2.51), not only the m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -40,12 +41,12 @@ def overflowing_version(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
 def passed_over(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """A folder that looks like a version and is none, such as `v1` or `01`."""
     for version in _folder(entry).versions if entry.folder else ():
-        if version.number is None and any(sign.isdigit() for sign in version.name) and version.files & _MODEL_FILES:
+        if version.number is None and _digits(version.name) and version.files & _MODEL_FILES:
             yield Problem(
                 file=f"{entry.name}/{version.name}",
                 found=f"{version.name} is not taken for a version",
                 expected="a whole number from 1, without leading zeros, is needed",
-                fix=f"Rename it, for example to {int(''.join(filter(str.isdigit, version.name))[:6] or 1) or 1}",
+                fix=f"Rename it, for example to {int(_digits(version.name)[:6]) or 1}",
             )
 
 
@@ -226,6 +227,10 @@ def _missing(entry: Entry, path: tuple[str | int, ...], name: str, tensor: str |
         expected="a file of that name is needed",
         fix=f"Put it there{did_you_mean(name, sorted(_folder(entry).names))}",
     )
+
+
+def _digits(name: str) -> str:
+    return re.sub("[^0-9]", "", name)
 
 
 def _example(names: list[str]) -> str:
