@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from builder.catalog import Catalog, Entry
@@ -26,6 +27,8 @@ _KEYS = {
     "tensorrt": ("execution_context_allocation_strategy",),
     "vllm": ("REPORT_CUSTOM_METRICS", "ENABLE_VLLM_HEALTH_CHECK"),
 }
+# The first release whose stub is built with a pybind11 that knows numpy 2 (facts 0.3).
+NUMPY_2 = (2, 52, 0)
 _FORCE = "FORCE_CPU_ONLY_INPUT_TENSORS"
 _ENVIRONMENT = "EXECUTION_ENV_PATH"
 _VARIABLE = "$$TRITON_MODEL_DIRECTORY/"
@@ -131,6 +134,16 @@ def environment_fits(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
                 found=f"{value} was packed for {environment.machine}",
                 expected="programs for Linux on x86-64 or aarch64 are needed",
                 fix="Pack it on Linux",
+            )
+        numpy = next(
+            (name for name in environment.packages if re.match(r"numpy-([2-9]|\d\d)\..*dist-info", name)), None
+        )
+        if numpy is not None and catalog.target.triton < NUMPY_2 and not own_stub:
+            yield Problem(
+                path=place,
+                found=f"{value} holds {numpy.removesuffix('.dist-info')}",
+                expected=f"numpy below 2 is needed: the stub of {catalog.target.name} is older than it",
+                fix='Install "numpy<2" into the environment and pack it again',
             )
         for version, source in entry.folder.python.items():
             for one in source.imports:

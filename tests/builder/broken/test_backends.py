@@ -149,6 +149,14 @@ def test_an_environment_without_a_package_that_the_code_imports(told_of_folder):
     assert line.startswith("TK134 m/1/model.py:1 m: model.py imports pandas, which ")
 
 
+def test_numpy_2_on_a_stub_that_cannot_take_it(told_of_text):
+    packed = _packed("3.10", package="numpy-2.1.0.dist-info")
+    (line,) = told_of_text(ENVIRONMENT, release="24.10-py3", **{"m/env.tar.gz": packed})
+    assert "env.tar.gz holds numpy-2.1.0, numpy below 2 is needed" in line
+    newer = _packed("3.12", package="numpy-2.1.0.dist-info")
+    assert told_of_text(ENVIRONMENT, release="24.12-py3", **{"m/env.tar.gz": newer}) == []
+
+
 def test_a_memory_limit_that_is_undone(told_of_folder):
     text = (
         'backend: "onnxruntime"\noptimization { execution_accelerators { gpu_execution_accelerator [ { name: "cuda" '
