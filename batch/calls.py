@@ -16,7 +16,7 @@ The Kafka worker and Ray use the same calls: what a field means is said here onc
 import base64
 import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import asdict
 from pathlib import Path
@@ -76,6 +76,24 @@ class Caller:
         except (TypeError, ValueError, OSError) as error:
             raise RowError(f"{self.pipeline}: {error}") from error
 
+    async def events(self, fields: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
+        """The answer part by part, each {"event": what, ...}; pipelines that answer once have one, "result".
+
+        Raises:
+            RowError, ClientError: as for the whole answer.
+        """
+        if self.pipeline not in ("assistant", "llm"):
+            yield {"event": "result", **await self(fields)}
+            return
+        given = {**self._options, **fields}
+        try:
+            stream = self._ask_events(given) if self.pipeline == "assistant" else self._chat_events(given)
+            async with aclosing(stream) as parts:
+                async for part in parts:
+                    yield {"event": type(part).__name__.lower(), **asdict(part)}
+        except (TypeError, ValueError, OSError) as error:
+            raise RowError(f"{self.pipeline}: {error}") from error
+
     async def _transcribe(self, given: dict[str, Any]) -> dict[str, Any]:
         audio, options = self._needed(given, "audio"), taken(given, SPEECH)
         refuse_rest(self.pipeline, given, ("audio", *SPEECH))
@@ -87,23 +105,28 @@ class Caller:
         return asdict(await self._client.detect(image, **numbers(options)))
 
     async def _assistant(self, given: dict[str, Any]) -> dict[str, Any]:
+        return await gathered(self._ask_events(given))
+
+    def _ask_events(self, given: dict[str, Any]) -> Any:
         about = {"audio": self._media(given, "audio"), "image": self._media(given, "image")}
         question = str(given.pop("question", ""))
         given.pop("audio", None)
         given.pop("image", None)
         speech, boxes = taken(given, SPEECH), numbers(taken(given, BOXES))
         rest = numbers({name: value for name, value in given.items() if name not in (*SPEECH, *BOXES)})
-        events = self._client.ask(about["audio"], about["image"], question, **speech, **boxes, **rest)
-        return await gathered(events)
+        return self._client.ask(about["audio"], about["image"], question, **speech, **boxes, **rest)
 
     async def _llm(self, given: dict[str, Any]) -> dict[str, Any]:
+        return await gathered(self._chat_events(given))
+
+    def _chat_events(self, given: dict[str, Any]) -> Any:
         messages = given.pop("messages", None)
         prompt = given.pop("prompt", None)
         if (messages is None) == (prompt is None):
             raise RowError(f"{self.pipeline}: exactly one of the fields prompt and messages is needed")
         if isinstance(messages, str):
             messages = parsed("messages", messages)
-        return await gathered(self._client.chat(prompt if messages is None else messages, **numbers(given)))
+        return self._client.chat(prompt if messages is None else messages, **numbers(given))
 
     async def _any(self, given: dict[str, Any]) -> dict[str, Any]:
         if self._signature is None:

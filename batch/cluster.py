@@ -11,7 +11,7 @@ LOCAL = "local"
 
 @contextlib.contextmanager
 def ray_cluster(address: str = LOCAL, *, cpus: int | None = None) -> Iterator[None]:
-    """Connected to Ray while the block lasts.
+    """Connected to Ray while the block lasts; a connection that is there already is used, and left.
 
     A local cluster gets a folder of its own for its files: Ray would otherwise join whatever cluster it finds traces
     of. Its path is short because Ray's sockets in it may not be longer than about 100 characters. Beware that a local
@@ -25,6 +25,9 @@ def ray_cluster(address: str = LOCAL, *, cpus: int | None = None) -> Iterator[No
     os.environ.setdefault("RAY_AUTH_MODE", "disabled")
     import ray
 
+    if ray.is_initialized():
+        yield
+        return
     common: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
     if address != LOCAL:
         ray.init(address=address, **common)

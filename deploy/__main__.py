@@ -1,9 +1,10 @@
-"""Commands `tritonkit kubernetes`, `tritonkit monitoring` and `tritonkit ray`."""
+"""Commands `tritonkit kubernetes`, `tritonkit ray`, `tritonkit monitoring` and `tritonkit top`."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -81,6 +82,83 @@ def monitoring(
         facts = planned(pipeline, gpu, concurrency, llm, whisper, yolo)
         rules = {"groups": rule_groups(facts, Wishes(queue_s=queue_ms / 1000))}
         write(out, {"rules.yaml": text(facts, rules), "dashboard.json": json.dumps(dashboard(facts), indent=1) + "\n"})
+
+
+@app.command()
+def ray(
+    pipelines: Annotated[list[str], typer.Argument(help="Pipelines to serve, each at /NAME.")],
+    repository: Annotated[Path, typer.Option(help="The model repository, as every machine sees it.")] = Path(
+        "model_repository"
+    ),
+    out: Annotated[
+        Path | None, typer.Option(help="Write the config file for `serve deploy` here, and run nothing.")
+    ] = None,
+    address: Annotated[str, typer.Option(help="Cluster: auto, host:port, or local for one here.")] = "local",
+    host: Annotated[str, typer.Option(help="Address of the HTTP proxy.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port of the HTTP proxy.")] = 8000,
+    least: Annotated[int, typer.Option(min=0, help="Fewest replicas; 0: none while nobody asks.")] = 1,
+    most: Annotated[int, typer.Option(min=1, help="Most replicas.")] = 4,
+    at_once: Annotated[int, typer.Option(min=1, help="Requests at once for which one replica is planned.")] = 8,
+    cpus: Annotated[float, typer.Option(min=0, help="CPUs that Ray counts for a replica.")] = 1.0,
+    down_s: Annotated[float, typer.Option("--down", min=1, help="Seconds of low load before one ends.")] = 300.0,
+) -> None:
+    """Serve pipelines on Ray Serve, each replica with a Triton of its own, until Ctrl-C."""
+    from deploy.ray.orders import Orders, config_of
+
+    if least > most:
+        fail(f"--least {least} is more than --most {most}.", status=2)
+    orders = Orders(
+        repository=str(repository.resolve()),
+        pipelines=tuple(pipelines),
+        least=least,
+        most=most,
+        at_once=at_once,
+        cpus=cpus,
+        down_s=down_s,
+        cache=str(Path(os.environ.get("TRITONKIT_CACHE", ".cache")).resolve()),
+    )
+    with told():
+        if out is None:
+            from deploy.ray.running import serve_until_told
+
+            serve_until_told(orders, address, host, port, lambda line: print(line, flush=True))
+        else:
+            import yaml
+
+            out.write_text(yaml.safe_dump(config_of(orders, host=host, port=port), sort_keys=False), encoding="utf-8")
+            print(out)
+
+
+@app.command()
+def top(
+    url: Annotated[str, typer.Option(help="The server's metrics.")] = "http://127.0.0.1:8002/metrics",
+    every_s: Annotated[float, typer.Option("--every", min=0.2, help="Seconds between two looks.")] = 2.0,
+    times: Annotated[int, typer.Option(min=0, help="Looks to take; 0: until Ctrl-C.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per model and look, for machines.")] = False,
+) -> None:
+    """Show what each model of a server does: requests, waits, batches."""
+    from dataclasses import asdict
+    from itertools import islice
+
+    from rich.console import Console
+    from rich.live import Live
+
+    from deploy.monitoring.top import looks, table_of
+
+    console = Console(highlight=False)
+    with told(), suppress(KeyboardInterrupt):
+        rows = islice(looks(url, every_s), times or None)
+        if as_json:
+            for look in rows:
+                for one in look:
+                    print(json.dumps(asdict(one)), flush=True)
+        elif not console.is_terminal:
+            for look in rows:
+                console.print(table_of(look))
+        else:
+            with Live(console=console, auto_refresh=False, screen=False) as live:
+                for look in rows:
+                    live.update(table_of(look), refresh=True)
 
 
 def planned(

@@ -1,0 +1,1 @@
+"""Pipelines on Ray Serve: each replica owns a Triton server."""
