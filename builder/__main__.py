@@ -54,15 +54,17 @@ def build(
     target: Target = "embedded",
     gpu: Annotated[str | None, typer.Option("--gpu", help="fill in what `plan` works out for it: L4, 2xH100")] = None,
     engine: Annotated[list[str] | None, typer.Option("--engine", help="with --gpu: KEY=VALUE of vLLM")] = None,
+    chains: Annotated[int, typer.Option("--chains", min=1, help="each pipeline once on each of so many GPUs")] = 1,
 ) -> None:
     """Write the model repository of some pipelines: checked first, then everything or nothing."""
+    from builder.chains import on_gpus
     from builder.check import check_pipelines
     from builder.commands.plan import planned_for
     from builder.environments import make_environments
     from builder.repository import write_repository
 
     with _problems_told():
-        found = _pipelines(pipelines, whisper, yolo, llm, set_)
+        found = on_gpus(_pipelines(pipelines, whisper, yolo, llm, set_), chains)
         plan, findings = check_pipelines(found, _release(target))
         _report(findings)
         if gpu is not None:

@@ -36,7 +36,7 @@ def read_versions(path: Path = DOCKER_FOLDER / "versions.env") -> dict[str, str]
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
     """What a memory plan says of a server: /dev/shm, and flags for its pools."""
 
@@ -46,12 +46,14 @@ class Sizes:
 
 def planned(plan: Mapping[str, str]) -> Sizes:
     """The sizes of a plan, by the names in its file; what it does not say stays as it is without one."""
-    pools = {
-        "CUDA_POOL_BYTES": "--cuda-memory-pool-byte-size=0:",
-        "PINNED_POOL_BYTES": "--pinned-memory-pool-byte-size=",
-    }
-    flags = tuple(f"{flag}{plan[name]}" for name, flag in pools.items() if name in plan)
-    return Sizes(plan.get("SHM_SIZE", Sizes().shm_size), flags)
+    flags = []
+    for name, value in plan.items():
+        if name.startswith("CUDA_POOL_BYTES"):
+            gpu = name.removeprefix("CUDA_POOL_BYTES").removeprefix("_") or "0"
+            flags.append(f"--cuda-memory-pool-byte-size={gpu}:{value}")
+        elif name == "PINNED_POOL_BYTES":
+            flags.append(f"--pinned-memory-pool-byte-size={value}")
+    return Sizes(shm_size=plan.get("SHM_SIZE", Sizes().shm_size), flags=tuple(flags))
 
 
 def docker_run(

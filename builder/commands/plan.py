@@ -37,6 +37,7 @@ def plan(
     engine: Annotated[
         list[str] | None, typer.Option("--engine", help="KEY=VALUE of vLLM's arguments: max_model_len=8192")
     ] = None,
+    chains: Annotated[int, typer.Option("--chains", min=1, help="each pipeline once on each of so many GPUs")] = 1,
     whisper: Annotated[str | None, typer.Option("--whisper", help="Whisper checkpoint: a size, or a folder")] = None,
     yolo: Annotated[str | None, typer.Option("--yolo", help="detection network: a packaged name, or a folder")] = None,
     llm: Annotated[
@@ -49,6 +50,7 @@ def plan(
 ) -> None:
     """Plan the GPUs that a pipeline's models share. Exit status 1 if they do not fit, or a log says otherwise."""
     from builder import __main__ as edge
+    from builder.chains import on_gpus
     from builder.commands import plan_text
     from builder.handover.verify import compare, read_placement
     from builder.memory.planning import Ask, all_edges, plan_memory
@@ -58,7 +60,7 @@ def plan(
         raise typer.BadParameter(f"{profile!r}: cpu or gpu is needed", param_hint="--profile")
     release = edge._release(target or pinned_release())
     with edge._problems_told():
-        made = make_plan(edge._pipelines(pipelines, whisper, yolo, llm, set_), release)
+        made = make_plan(on_gpus(edge._pipelines(pipelines, whisper, yolo, llm, set_), chains), release)
         ask = Ask(
             devices=() if profile == "cpu" else devices_of(gpu),
             version=vllm_of(made.target.container),

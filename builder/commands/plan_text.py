@@ -48,12 +48,10 @@ def as_json(memory: MemoryPlan | None, edges: Sequence[Edge], compared: Sequence
 def as_env(memory: MemoryPlan) -> str:
     """What docker/compose.yaml takes from a plan: NAME=value lines."""
     found = {one.name: one.value for one in memory.settings if one.where in ("tritonserver", "docker run")}
-    pools = [one.value for one in memory.settings if one.name == "--cuda-memory-pool-byte-size"]
-    return (
-        f"CUDA_POOL_BYTES={pools[0].partition(':')[2]}\n"
-        f"PINNED_POOL_BYTES={found['--pinned-memory-pool-byte-size']}\n"
-        f"SHM_SIZE={found['--shm-size']}\n"
-    )
+    pools = [one.value.split(":") for one in memory.settings if one.name == "--cuda-memory-pool-byte-size"]
+    lines = [f"CUDA_POOL_BYTES{f'_{gpu}' if int(gpu) else ''}={size}" for gpu, size in pools]
+    lines += [f"PINNED_POOL_BYTES={found['--pinned-memory-pool-byte-size']}", f"SHM_SIZE={found['--shm-size']}"]
+    return "\n".join(lines) + "\n"
 
 
 def show(memory: MemoryPlan | None, edges: Sequence[Edge], compared: Sequence[Comparison] | None) -> None:

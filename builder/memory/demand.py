@@ -60,7 +60,7 @@ def demand_of(
         if not on:
             continue
         if is_engine(model):
-            engine = engine_of(model, exports).changed(**(arguments or {}))
+            engine = engine_of(model, exports, on[0]).changed(**(arguments or {}))
             found.append(engine)
             parts += engine_parts(engine, devices)
             continue
@@ -120,7 +120,7 @@ def engine_parts(engine: Engine, devices: Sequence[Gpu]) -> Iterator[Part]:
     ways += f" PP {engine.pipeline_parallel}" if engine.pipeline_parallel > 1 else ""
     network = engine.network
     said = f"{network.parameters / 1e9:.2f} billion in {engine.storage} {ways}".strip()
-    for gpu in range(engine.tensor_parallel * engine.pipeline_parallel):
+    for gpu in engine.gpus:
         yield _context(gpu, engine.model, devices)
         yield _part(gpu, engine.model, "weights", engine.weights(), said)
         rows = min(engine.most_sequences, engine.batched_tokens)

@@ -33,11 +33,18 @@ class Engine:
         model: name of the model in the repository.
         network: its architecture.
         arguments: the engine's, by vLLM's names.
+        first: number of the first GPU it is on; others follow, if it spans several.
     """
 
     model: str
     network: Network
     arguments: Mapping[str, Any]
+    first: int = 0
+
+    @property
+    def gpus(self) -> range:
+        """The GPUs it is on."""
+        return range(self.first, self.first + self.tensor_parallel * self.pipeline_parallel)
 
     @property
     def tensor_parallel(self) -> int:
@@ -128,8 +135,8 @@ def is_engine(model: Model) -> bool:
     return "model.json" in model.texts or model.config.get("backend") == "vllm"
 
 
-def engine_of(model: Model, exports: Path) -> Engine:
-    """The engine of a model.
+def engine_of(model: Model, exports: Path, first: int = 0) -> Engine:
+    """The engine of a model, on GPUs from `first` on.
 
     Raises:
         DeclarationError: its checkpoint's config can neither be found nor read.
@@ -149,7 +156,7 @@ def engine_of(model: Model, exports: Path) -> Engine:
             expected="the checkpoint's config.json is needed to add up its weights and its cache",
             fix=f"Name a folder with the checkpoint, or one of {', '.join(known_networks())}",
         )
-    return Engine(model=model.name, network=read_network(config, model.name), arguments=arguments)
+    return Engine(model=model.name, network=read_network(config, model.name), arguments=arguments, first=first)
 
 
 @cache

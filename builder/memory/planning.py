@@ -99,7 +99,7 @@ def all_edges(plan: Plan, catalog: Catalog, ask: Ask, *, embedded: bool = False)
 
 def _check_devices(plan: Plan, catalog: Catalog, engines: Sequence[Engine], devices: Sequence[Gpu]) -> None:
     wanted = {model.name: max(gpus_of(catalog.entries[model.name].config), default=0) + 1 for model in plan.models}
-    wanted |= {one.model: one.tensor_parallel * one.pipeline_parallel for one in engines}
+    wanted |= {one.model: one.gpus[-1] + 1 for one in engines}
     for name, count in wanted.items():
         if count > len(devices):
             raise DeclarationError(
@@ -116,13 +116,15 @@ def _made(demand: Demand, edges: Sequence[Edge], ask: Ask) -> MemoryPlan:
     parts = [*demand.parts, *(_pool(gpu, size, ask.concurrency) for gpu, size in pools.items())]
     refusals: list[str] = []
     caches: list[CacheFit] = []
-    waiting = len(demand.engines)
+    waiting = list(demand.engines)
     for engine in demand.engines:
-        on = range(engine.tensor_parallel * engine.pipeline_parallel)
-        room = min(_account(gpu, ask.devices[gpu], parts).over * -1 for gpu in on) // max(1, waiting)
-        size, refusal = _cache_bytes(engine, room, _account(0, ask.devices[0], parts))
+        on = engine.gpus
+        # a GPU's rest is shared by the engines on it that have no cache yet
+        sharing = {gpu: sum(gpu in one.gpus for one in waiting) for gpu in on}
+        room = min(_account(gpu, ask.devices[gpu], parts).over * -1 // sharing[gpu] for gpu in on)
+        size, refusal = _cache_bytes(engine, room, _account(on[0], ask.devices[on[0]], parts))
         refusals += [refusal] if refusal else []
-        waiting -= 1
+        waiting.remove(engine)
         caches.append(_fit(engine, size))
         why = f"{caches[-1].tokens:,} tokens of {bytes_text(caches[-1].bytes_per_token)}"
         parts += [Part(gpu=gpu, owner=engine.model, kind="cache", bytes=size, why=why) for gpu in on]

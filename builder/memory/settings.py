@@ -94,7 +94,7 @@ def settings_of(
 def _of_engine(
     engine: Engine, cache: CacheFit, accounts: Sequence[GpuAccount], version: tuple[int, ...]
 ) -> Iterator[Setting]:
-    account = accounts[0]
+    account = accounts[engine.first]
     own = sum(one.bytes for one in account.parts if one.owner == engine.model)
     total = account.gpu.memory_bytes
     told = ".".join(str(part) for part in version)

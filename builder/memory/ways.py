@@ -71,7 +71,7 @@ def _spread(demand: Demand, gpu: Gpu, make: Made) -> Iterator[Way]:
             continue
 
         def turn(one: Engine, count: int = count) -> Engine:
-            return _unfixed(one).changed(tensor_parallel_size=count)
+            return replace(_unfixed(one).changed(tensor_parallel_size=count), first=0)
 
         words = f"tensor parallelism over {count} GPUs: --gpu {count}x{gpu.name}, tensor_parallel_size {count}"
         found = _tried(words, demand, (gpu,) * count, make, turn)

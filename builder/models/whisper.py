@@ -84,6 +84,7 @@ def whisper(checkpoint: str | Path = "tiny.en", *, dimensions: tuple[int, int] |
                 "MODE? STRING [1]",
             ],
             output=["TRANSCRIPT STRING [1]", "SEGMENTS STRING [1]", "DETECTED_LANGUAGE STRING [1]"],
+            parameters={"encoder": "whisper_encoder"},
             artifacts=[Artifact(source=export / "*", target="", exclude=("encoder.onnx*", "export.json"))],
             profiles={"gpu": {"instance_group": [{"kind": "KIND_GPU", "count": 1, "gpus": [0]}]}},
             usual={
