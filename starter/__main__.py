@@ -72,7 +72,8 @@ def run(given: argparse.Namespace, command: Sequence[str]) -> int:
     order = start_order(models, given.entry)
     compile_served_code(given.repository, [models[name] for name in order])
     key = os.environ.get("TRITONKIT_MANAGEMENT_KEY") or secrets.token_hex(16)
-    process = subprocess.Popen([*command, *server_flags(given, key)])
+    limited = any(models[name].is_limited for name in order)
+    process = subprocess.Popen([*command, *server_flags(given, key, limited=limited)])
     told_to_end: list[int] = []
 
     def pass_on(number: int, frame: object) -> None:
@@ -104,12 +105,16 @@ def run(given: argparse.Namespace, command: Sequence[str]) -> int:
         end(process)
 
 
-def server_flags(given: argparse.Namespace, key: str) -> list[str]:
-    """What the server must be told so that models are loaded by us alone, and by nobody else."""
+def server_flags(given: argparse.Namespace, key: str, *, limited: bool = False) -> list[str]:
+    """What the server must be told so that models are loaded by us alone, and by nobody else.
+
+    `limited`: a model waits for resources; without the flag the server passes over that in silence.
+    """
     named = [f"--model-config-name={given.config_name}"] if given.config_name else []
     return [
         f"--model-repository={given.repository}",
         *named,
+        *(["--rate-limit=execution_count"] if limited else []),
         "--model-control-mode=explicit",
         f"--http-restricted-api={RESTRICTED}:{KEY_HEADER}={key}",
         f"--grpc-restricted-protocol={RESTRICTED}:{KEY_HEADER}={key}",

@@ -21,17 +21,26 @@ _ENSEMBLE = re.compile(r'\bplatform\s*:\s*["\']ensemble["\']|\bensemble_scheduli
 _VLLM = re.compile(r'\bbackend\s*:\s*["\']vllm["\']')
 _DECOUPLED = re.compile(r"\bdecoupled\s*:\s*(?:true|True|t|1)\b")
 _PYTHON = re.compile(r'\bbackend\s*:\s*["\'](?:python|vllm)["\']')
+_LIMITED = re.compile(r"\brate_limiter\s*:?\s*{")
 _COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """One model of a repository: what it is, whether it streams, whether it runs in processes, an ensemble's steps."""
+    """One model of a repository.
+
+    Attributes:
+        kind: what it is.
+        is_decoupled: whether it streams; `is_python`: whether it runs in processes of its own.
+        is_limited: whether it waits for resources before it runs.
+        steps: of an ensemble, the models it is made of.
+    """
 
     name: str
     kind: Kind
     is_decoupled: bool = False
     is_python: bool = False
+    is_limited: bool = False
     steps: tuple[str, ...] = ()
 
 
@@ -93,4 +102,5 @@ def _model(folder: Path, text: str) -> Model:
         kind="language model" if engine else "model",
         is_decoupled=decoupled or engine,
         is_python=_PYTHON.search(text) is not None,
+        is_limited=_LIMITED.search(text) is not None,
     )

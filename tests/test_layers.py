@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     ("words", ("errors", "datatypes", "tensors", "fields", "releases", "launch", "examine")),
     ("protobuf", ("messages",)),
-    ("declarations", ("model", "pipeline", "served", "requirements", "chains")),
+    ("declarations", ("model", "pipeline", "served", "requirements", "chains", "exclusive")),
     ("backends", ("backends",)),
     ("shipped models", ("models",)),
     ("shipped pipelines", ("pipelines",)),

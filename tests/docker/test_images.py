@@ -250,7 +250,11 @@ def test_every_flag_of_tritonserver_exists_in_the_pinned_release():
     for command in _started_by():
         if "tritonserver" in command:
             flags |= set(command[command.index("tritonserver") + 1 :])
-    flags |= {*server_flags(given, "key"), "--cuda-memory-pool-byte-size=0:1", "--pinned-memory-pool-byte-size=1"}
+    flags |= {
+        *server_flags(given, "key", limited=True),
+        "--cuda-memory-pool-byte-size=0:1",
+        "--pinned-memory-pool-byte-size=1",
+    }
     names = {flag.partition("=")[0].removeprefix("--") for flag in flags}
     wheel = find_wheel()
     environment = server_environment(dict(os.environ), wheel=wheel, python=Path(sys.executable), cpu_threads=1)

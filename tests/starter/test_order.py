@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from starter.__main__ import parser, server_flags
 from starter.errors import RepositoryError
 from starter.order import read_repository, start_order
 
@@ -75,3 +76,12 @@ def test_what_cannot_be_loaded_is_refused_with_its_path(tmp_path):
         start_order(models, ["c"])
     with pytest.raises(RepositoryError, match="what: the repository has no such model; it has a, b, c, d"):
         start_order(models, ["what"])
+
+
+def test_models_that_wait_for_resources_make_the_server_heed_them(tmp_path):
+    limiter = "instance_group { kind: KIND_CPU rate_limiter { resources { name: 'r' count: 1 } } }"
+    models = read_repository(_repository(tmp_path, a=PYTHON, b=f"{PYTHON} {limiter}"))
+    assert [one.is_limited for one in models.values()] == [False, True]
+    given = parser().parse_args(["run", "--", "tritonserver"])
+    assert "--rate-limit=execution_count" in server_flags(given, "key", limited=True)
+    assert "--rate-limit=execution_count" not in server_flags(given, "key")
