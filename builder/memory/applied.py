@@ -7,7 +7,7 @@ arenas filled in. Flags of the server and of docker stand in no model.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from builder.backends.accelerators import with_accelerator
@@ -15,7 +15,12 @@ from builder.memory.account import MemoryPlan
 from builder.model import Model, thaw
 from builder.plan import Plan
 
-_NUMBERS = {"kv_cache_memory_bytes": int, "max_model_len": int, "gpu_memory_utilization": float}
+_ARGUMENTS: dict[str, Callable[[str], object]] = {
+    "kv_cache_memory_bytes": int,
+    "max_model_len": int,
+    "gpu_memory_utilization": float,
+    "dtype": str,
+}
 
 
 def applied(plan: Plan, memory: MemoryPlan, arguments: Mapping[str, object]) -> Plan:
@@ -30,7 +35,7 @@ def _set(model: Model, values: Mapping[str, str], arguments: Mapping[str, object
     if "model.json" in model.texts:
         told = json.loads(model.texts["model.json"])
         told |= {name: value for name, value in arguments.items() if value is not None}
-        told |= {name: kind(values[name]) for name, kind in _NUMBERS.items() if name in values}
+        told |= {name: kind(values[name]) for name, kind in _ARGUMENTS.items() if name in values}
         return replace(model, texts={**model.texts, "model.json": json.dumps(told, indent=2) + "\n"})
     limits = {name: values[name] for name in ("gpu_mem_limit", "arena_extend_strategy") if name in values}
     if not limits:

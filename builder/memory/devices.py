@@ -25,12 +25,13 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """One GPU: bytes that CUDA reports as its total, bytes of one process' context, whether it computes in fp8."""
+    """One GPU: bytes that CUDA reports as its total, bytes of one process' context, what it computes in."""
 
     name: str
     memory_bytes: int
     context_bytes: int = UNKNOWN_CONTEXT_BYTES
     fp8: bool = False
+    bf16: bool = True
 
 
 @cache
@@ -69,6 +70,7 @@ def detected(listing: str) -> tuple[Gpu, ...]:
                     memory_bytes=min(total, int(mib) * MIB),
                     context_bytes=table.context_bytes if table else UNKNOWN_CONTEXT_BYTES,
                     fp8=bool(table and table.fp8),
+                    bf16=table is None or table.bf16,
                 )
             )
     return tuple(found)
@@ -124,4 +126,5 @@ def _gpu(name: str, row: Mapping[str, Any]) -> Gpu:
         memory_bytes=row["memory_mib"] * MIB,
         context_bytes=row["context_mib"] * MIB,
         fp8=bool(row["fp8"]),
+        bf16=bool(row.get("bf16", True)),
     )

@@ -112,6 +112,9 @@ def _of_engine(
         share, why = account.used, f"vLLM {told} counts what anyone takes on the GPU; start it last"
     percent = -(-share * 100 // total)
     yield Setting(where=engine.model, name="gpu_memory_utilization", value=f"{percent / 100:.2f}", why=why)
+    if engine.dtype == "bfloat16" and not account.gpu.bf16:
+        why = f"{account.gpu.name} cannot compute in bfloat16, what the checkpoint is stored in; vLLM would not start"
+        yield Setting(where=engine.model, name="dtype", value="half", why=why)
     if not engine.arguments.get("max_model_len"):
         yield Setting(
             where=engine.model, name="max_model_len", value=str(cache.longest), why="what the plan was made for"

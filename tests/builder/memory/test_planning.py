@@ -210,3 +210,10 @@ def test_every_account_is_ordered_by_kind(tmp_path):
         "context", "context", "pool", "weights", "activations", "graphs", "cache",
     ]  # fmt: skip
     assert replace(memory, refusals=("x",)).fits is False
+
+
+def test_a_gpu_without_bfloat16_gets_a_type_that_it_has(tmp_path):
+    old = _planned(_llm(name="Qwen/Qwen2.5-0.5B-Instruct", max_model_len=2048), gpu="T4", tmp_path=tmp_path)
+    new = _planned(_llm(name="Qwen/Qwen2.5-0.5B-Instruct", max_model_len=2048), gpu="L4", tmp_path=tmp_path)
+    assert [one.value for one in old.settings if one.name == "dtype"] == ["half"]
+    assert [one.value for one in new.settings if one.name == "dtype"] == []
