@@ -79,18 +79,17 @@ def docker_run(
         part for endpoint, port in ports.items() for part in ("-p", f"{host}:{port}:{CONTAINER_PORTS[endpoint]}")
     ]
     secrets = [part for name in PASSED_ON for part in ("-e", name)]
-    entry = [part for name in load or () for part in ("--entry", name)]
     return [
         *("docker", "run", "--rm", "--init"),
         *("--gpus", "all", f"--shm-size={shm_size}", "--ulimit", "memlock=-1", "--ulimit", "stack=67108864"),
         *publish,
         *("-v", f"{repository.resolve()}:/models:ro", "-v", "tritonkit-cache:/cache"),
         *secrets,
-        *("-e", "TRITONKIT_ENTRY="),
+        *("-e", f"TRITONKIT_ENTRY={','.join(load or ())}"),  # what it loads, and what its health check asks for
         *(stock_mounts() if stock else ()),
         image,
         *(("bash", "-c", STOCK_START.format(version=stock), "starter") if stock else ("python3", "-m", "starter")),
-        *("run", "--config-name", "gpu", *entry),
+        *("run", "--config-name", "gpu"),
         *("--", "tritonserver"),
         *flags,
     ]

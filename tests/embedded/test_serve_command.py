@@ -148,9 +148,9 @@ def test_the_docker_command_is_printed(write_model: WriteModel, command: Callabl
     assert process.returncode == 0
     assert out.startswith("docker run --rm --init --gpus all --shm-size=2g ")
     assert f" -v {folder.resolve()}:/models:ro " in out
-    assert " -e HF_TOKEN -e TRITONKIT_MANAGEMENT_KEY -e TRITONKIT_ENTRY= tritonkit/tritonserver:" in out
+    assert " -e HF_TOKEN -e TRITONKIT_MANAGEMENT_KEY -e TRITONKIT_ENTRY=echo tritonkit/tritonserver:" in out
     assert " -p 127.0.0.1:9000:8000 -p 127.0.0.1:8001:8001 -p 127.0.0.1:8002:8002 " in out
-    assert out.endswith(" python3 -m starter run --config-name gpu --entry echo -- tritonserver\n")
+    assert out.endswith(" python3 -m starter run --config-name gpu -- tritonserver\n")
 
 
 def test_the_docker_command_takes_the_sizes_of_a_plan(
