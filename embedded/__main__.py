@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import signal
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 if TYPE_CHECKING:
+    from embedded.revive import Reviver
     from embedded.server import EmbeddedServer
 
 app = typer.Typer()
 
 # Holds the key of the management API, for tools that load and unload models; otherwise each run makes its own.
 MANAGEMENT_KEY = "TRITONKIT_MANAGEMENT_KEY"
+MOST_RESTARTS = 3
 HOW_TO_ASK = {
     "assistant": "tritonkit ask 'What is in the picture?' --image PICTURE",
     "transcribe": "tritonkit transcribe RECORDING",
@@ -124,21 +127,25 @@ def serve_embedded(directory: Path, *, verbose: bool, in_order: bool = False, **
     display = Display(Console(stderr=True, highlight=False, soft_wrap=True), everything=verbose)
     managed = management(str(options["host"]), os.environ.get(MANAGEMENT_KEY, ""))
     options["flags"] = (*managed.flags, *controlled(options["load"], options["flags"]))  # type: ignore[arg-type]
-    server = EmbeddedServer(directory, on_load=display.on_load, on_line=display.on_line, **options)  # type: ignore[arg-type]
+    make = functools.partial(EmbeddedServer, directory, on_load=display.on_load, on_line=display.on_line)
+    server = make(**options)  # type: ignore[arg-type]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
-    began = time.monotonic()
+    restarts = 0
     try:
-        server.start()
-        with display.live():
-            server.wait_ready()
-        names = load_in_order(server, wanted, managed.headers) if in_order else ()  # type: ignore[arg-type]
-        say_ready(server, time.monotonic() - began, names)
-        reviver = Reviver(server.http, managed.headers, say)
-        while server.is_running:
-            server.poll()
-            reviver.poll(server._server_pid())
-            time.sleep(0.2)
+        while True:
+            began = time.monotonic()
+            server.start()
+            with display.live():
+                server.wait_ready()
+            names = load_in_order(server, wanted, managed.headers) if in_order else ()  # type: ignore[arg-type]
+            say_ready(server, time.monotonic() - began, names)
+            if not ended_by_a_model(server, Reviver(server.http, managed.headers, say)) or restarts == MOST_RESTARTS:
+                break
+            restarts += 1
+            end(server)
+            say(f"the server did not survive that; starting it again (its log so far: {keep_log(server)})")
+            server = make(**{**options, **taken_ports(server)})  # type: ignore[arg-type]
     except Stopped:
         print("ending the server", file=sys.stderr, flush=True)
         end(server)
@@ -147,6 +154,30 @@ def serve_embedded(directory: Path, *, verbose: bool, in_order: bool = False, **
         end(server)
     print(f"the server ended by itself; look into {server.log_file}", file=sys.stderr)
     return 1
+
+
+def ended_by_a_model(server: EmbeddedServer, reviver: Reviver) -> bool:
+    """Whether the server, when it ends by itself, was just loading a model anew whose process had died.
+
+    Triton's Python backend aborts the whole server when that process died holding a lock in shared memory.
+    """
+    while server.is_running:
+        server.poll()
+        reviver.poll(server._server_pid())
+        time.sleep(0.2)
+    return reviver.was_at_work()
+
+
+def taken_ports(server: EmbeddedServer) -> dict[str, int]:
+    """The ports of a server as the options for another one: callers find it where it was."""
+    addresses = {"http": server.http, "grpc": server.grpc, "metrics": server.metrics.removesuffix("/metrics")}
+    return {f"{name}_port": int(address.rpartition(":")[2]) for name, address in addresses.items()}
+
+
+def keep_log(server: EmbeddedServer) -> Path:
+    """Where the log of a server lies after it was moved out of the way of the next one's."""
+    kept = server.log_file.with_name(f"{server.log_file.stem}-{time.strftime('%H%M%S')}{server.log_file.suffix}")
+    return server.log_file.replace(kept)
 
 
 def say(line: str) -> None:

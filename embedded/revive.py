@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,13 +20,19 @@ from embedded.stubs import children, model_of, status
 DEAD_AFTER_S = 1.0  # the server collects a process that ends as planned at once
 MOST_AN_HOUR = 5  # then something is wrong that a new process does not cure
 UNLOADED_WITHIN_S = 30.0
+AT_WORK_S = 60.0
 LOADED_WITHIN_S = 600.0
 
 
 @dataclass(slots=True)
 class DeadModels:
-    """Which models of a server have lost their process since the last look."""
+    """Which models of a server have lost their process since the last look.
 
+    Attributes:
+        last_s: when a model's process was first seen dead, by the monotonic clock.
+    """
+
+    last_s: float = -math.inf
     _models: dict[int, str] = field(default_factory=dict)
     _dead_since: dict[int, float] = field(default_factory=dict)
     _told: set[int] = field(default_factory=set)
@@ -40,9 +47,12 @@ class DeadModels:
             if state != "Z":
                 if not self._models.get(pid):
                     self._models[pid] = model_of(pid)
-            elif now - self._dead_since.setdefault(pid, now) > DEAD_AFTER_S and pid not in self._told:
-                self._told.add(pid)
-                found += [self._models[pid]] if self._models.get(pid) else []
+            elif self._models.get(pid):
+                if pid not in self._dead_since:
+                    self._dead_since[pid] = self.last_s = now
+                if now - self._dead_since[pid] > DEAD_AFTER_S and pid not in self._told:
+                    self._told.add(pid)
+                    found.append(self._models[pid])
         for gone in set(self._models) - set(pids):
             del self._models[gone]
         return found
@@ -71,6 +81,10 @@ class Reviver:
         if models:
             self._work = threading.Thread(target=self._revive, args=(models,), name="reviver", daemon=True)
             self._work.start()
+
+    def was_at_work(self) -> bool:
+        """Whether a model's process has died within the last minute, be it too late to do anything about it."""
+        return time.monotonic() - self._dead.last_s < AT_WORK_S
 
     def _may_live(self, model: str) -> bool:
         now = time.monotonic()
