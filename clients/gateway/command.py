@@ -37,8 +37,12 @@ def gateway(
 ) -> None:
     """Serve OpenAI's API, and a page for people, in front of a Triton server until Ctrl-C."""
     from clients.errors import ClientError
-    from clients.gateway.app import make_app
     from clients.gateway.settings import MEBIBYTE, Settings
+
+    try:
+        from clients.gateway.app import make_app
+    except ModuleNotFoundError as error:
+        fail(f"the Python package `{error.name}` is not installed. Install it with: pip install 'tritonkit[gateway]'")
 
     keys = hashed_keys(api_key_file)
     if host not in LOOPBACK and not keys and not without_keys:
