@@ -29,7 +29,7 @@ from fuzz.verdict import expected
 
 # Rules whose word is that a request may fail.
 FORETELLING = ("TK204", "TK308", "TK404", "TK405", "TK406", "TK407", "TK408", "TK503")
-LIMIT_S = 4.0
+LIMIT_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
