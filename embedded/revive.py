@@ -7,13 +7,17 @@ new process, and the ensembles that use it come back with it. That needs model c
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import math
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from embedded.stubs import children, model_of, status
 
@@ -21,7 +25,16 @@ DEAD_AFTER_S = 1.0  # the server collects a process that ends as planned at once
 MOST_AN_HOUR = 5  # then something is wrong that a new process does not cure
 UNLOADED_WITHIN_S = 30.0
 AT_WORK_S = 60.0
+LOOK_BELOW_EVERY_S = 2.0
 LOADED_WITHIN_S = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Death:
+    """A model that lost its process. orphans: what that process had started, such as an engine, with start times."""
+
+    model: str
+    orphans: tuple[tuple[int, int], ...]
 
 
 @dataclass(slots=True)
@@ -34,28 +47,65 @@ class DeadModels:
 
     last_s: float = -math.inf
     _models: dict[int, str] = field(default_factory=dict)
+    _below: dict[int, dict[int, int]] = field(default_factory=dict)
     _dead_since: dict[int, float] = field(default_factory=dict)
     _told: set[int] = field(default_factory=set)
+    _looked_below_s: float = -math.inf
 
-    def look(self, server: int) -> list[str]:
-        """Models whose process is dead for more than a second, each death once."""
+    def look(self, server: int) -> list[Death]:
+        """Processes that are dead for more than a second, each once."""
         now = time.monotonic()
         found = []
         pids = children(server)
+        is_time = now - self._looked_below_s > LOOK_BELOW_EVERY_S
         for pid in pids:
-            state, _ = status(pid)
-            if state != "Z":
-                if not self._models.get(pid):
-                    self._models[pid] = model_of(pid)
-            elif self._models.get(pid):
-                if pid not in self._dead_since:
-                    self._dead_since[pid] = self.last_s = now
-                if now - self._dead_since[pid] > DEAD_AFTER_S and pid not in self._told:
-                    self._told.add(pid)
-                    found.append(self._models[pid])
+            if status(pid)[0] != "Z":
+                self._models[pid] = self._models.get(pid) or model_of(pid)
+                if is_time and self._models[pid]:
+                    self._below[pid] = started_below(pid)
+            elif self._models.get(pid) and self._is_dead(pid, now):
+                self._told.add(pid)
+                found.append(Death(model=self._models[pid], orphans=tuple(self._below.get(pid, {}).items())))
+        if is_time:
+            self._looked_below_s = now
         for gone in set(self._models) - set(pids):
             del self._models[gone]
+            self._below.pop(gone, None)
         return found
+
+    def _is_dead(self, pid: int, now: float) -> bool:
+        if pid not in self._dead_since:
+            self._dead_since[pid] = self.last_s = now
+        return now - self._dead_since[pid] > DEAD_AFTER_S and pid not in self._told
+
+
+def started_below(pid: int) -> dict[int, int]:
+    """Every process below another one, with its start time, which tells it from a later one of the same number."""
+    found: dict[int, int] = {}
+    todo = [pid]
+    while todo:
+        for one in children(todo.pop()):
+            if (start := start_time(one)) is not None:
+                found[one] = start
+                todo.append(one)
+    return found
+
+
+def start_time(pid: int) -> int | None:
+    """When a process began, in the kernel's ticks; None when it is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    except (OSError, IndexError):
+        return None
+
+
+def end_orphans(death: Death) -> int:
+    """Kills what a dead process left behind: an engine would keep its memory for ever. How many there were."""
+    left = [pid for pid, start in death.orphans if start_time(pid) == start and status(pid)[0] != "Z"]
+    for pid in left:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return len(left)
 
 
 class Reviver:
@@ -77,7 +127,11 @@ class Reviver:
         """Look once, and begin to load anew what has died; returns at once. To be called a few times a second."""
         if self._work is not None and self._work.is_alive():
             return
-        models = [model for model in self._dead.look(server) if self._may_live(model)]
+        deaths = self._dead.look(server)
+        for death in deaths:
+            if left := end_orphans(death):
+                self._say(f"{death.model}: ended {left} of its processes that were left behind")
+        models = [death.model for death in deaths if self._may_live(death.model)]
         if models:
             self._work = threading.Thread(target=self._revive, args=(models,), name="reviver", daemon=True)
             self._work.start()

@@ -39,10 +39,18 @@ class TritonPythonModel:
                 for one in (pb_utils.get_input_tensor_by_name(request, "X") for request in requests)]
 """
 STREAM = """
+import subprocess
 import time
 import triton_python_backend_utils as pb_utils
 
 class TritonPythonModel:
+    def initialize(self, args):
+        self.engine = subprocess.Popen(["sleep", "1000"])
+
+    def finalize(self):
+        self.engine.kill()
+        self.engine.wait()
+
     def execute(self, requests):
         for request in requests:
             sender = request.get_response_sender()
@@ -218,11 +226,14 @@ def test_a_killed_decoupled_model_comes_back(serve: Serve) -> None:
         return found
 
     assert streamed() == [7, 7, 7]
+    (engine,) = children(serve.model("stream"))
+    time.sleep(2.5)  # longer than between two looks below the models
     os.kill(serve.model("stream"), signal.SIGKILL)
     wait_until(lambda: not serve.is_ready("stream"), "readiness never went down")
     wait_until(lambda: serve.is_ready("stream"), "readiness never came back")
     assert streamed() == [7, 7, 7]
     check_told(serve, "stream")
+    wait_until(lambda: status(engine)[0] in ("", "Z"), "what it had started lives on")
 
 
 def check_told(serve: Serve, model: str) -> None:
