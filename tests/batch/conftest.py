@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
+
+from tritonkit.__main__ import joined
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -63,13 +66,13 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 @pytest.fixture
-def run(start: Callable[..., subprocess.Popen[str]]) -> Callable[..., tuple[int, str]]:
-    """Runs the command to its end: exit status and stderr."""
+def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
+    """Runs the command to its end, in this process: exit status and stderr."""
+    monkeypatch.chdir(CHECKOUT)
 
     def call(*words: object) -> tuple[int, str]:
-        process = start(*words)
-        _, said = process.communicate(timeout=60)
-        return process.returncode, said
+        done = CliRunner().invoke(joined()[0], ["batch", *map(str, words)])
+        return done.exit_code, done.stderr
 
     return call
 

@@ -30,8 +30,9 @@ from batch.on_ray import do_on_ray
 from deploy.ray.orders import APPLICATION, DEPLOYMENT, Orders
 from deploy.ray.running import serving
 
+BEGAN = time.monotonic()
 QUESTION = {"prompt": "x", "words": 3}
-SLOW = {"prompt": "x", "words": 4, "pause_s": 0.1}
+SLOW = {"prompt": "x", "words": 2, "pause_s": 0.5}
 
 
 def main(folder: Path) -> None:
@@ -58,7 +59,9 @@ def main(folder: Path) -> None:
         two_nodes(short) as address,
         ray_cluster(address),
     ):
+        seen["seconds_cluster"] = round(time.monotonic() - BEGAN, 1)
         with serving(orders, host="127.0.0.1", port=port) as handle:
+            seen["seconds_serve"] = round(time.monotonic() - BEGAN, 1)
             seen |= examined(handle, f"http://127.0.0.1:{port}")
         seen["left"] = int(not wait(lambda: not tritons(), 10))
         seen |= batch(folder)
@@ -122,8 +125,8 @@ def scaling(handle: Any, url: str) -> dict[str, Any]:
             except Exception as error:
                 failures.append(repr(error))
 
-    with ThreadPoolExecutor(10) as pool:
-        for _ in range(10):
+    with ThreadPoolExecutor(5) as pool:
+        for _ in range(5):
             pool.submit(load)
         began = time.monotonic()
         up = wait(lambda: replicas() == 2, 30)
