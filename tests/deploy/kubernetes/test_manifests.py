@@ -156,3 +156,17 @@ def test_deadline_of_a_rollout_is_longer_than_a_start(objects: dict[str, Any]) -
     probe = container(objects)["startupProbe"]
     deadline = objects["base/deployment.yaml"]["spec"]["progressDeadlineSeconds"]
     assert deadline > math.ceil(probe["periodSeconds"] * probe["failureThreshold"])
+
+
+def test_container_starts_what_the_image_has_with_flags_that_it_takes(
+    objects: dict[str, Any], facts: Facts, wishes: Wishes
+) -> None:
+    from starter.__main__ import parser
+
+    server = container(objects)
+    assert server["command"][:3] == ["python3", "-m", "starter"]
+    given = parser().parse_args([*server["command"][3:], *server["args"]])
+    assert (given.command, given.config_name) == ("run", "gpu")
+    assert given.load_timeout_s == serving.start_s(facts, wishes)
+    assert given.server[:2] == ["--", "tritonserver"]
+    assert "--exit-timeout-secs=45" in given.server
