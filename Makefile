@@ -50,6 +50,15 @@ test-server: build-repo  ## only the tests that need the real server
 test-gpu: build-repo  ## only the tests that need a GPU
 	@$(PYTEST) -m gpu
 
+fuzz: install  ## random repositories: our verdict against the real server's (about 8 minutes)
+	@.venv/bin/python -m fuzz
+
+bench: install  ## how long a check of 1,000 models takes, and how it grows
+	@PYTHONPATH=. .venv/bin/python benchmarks/check_speed.py
+
+release-data: install  ## compare the table of config fields with those of tritonclient's wheels
+	@.venv/bin/python scripts/release_data.py 2.51.0 2.73.0
+
 check: install  ## every rule, asked of the shipped pipelines
 	@$(TRITONKIT) check
 
@@ -76,4 +85,4 @@ lock: install  ## renew requirements/lock.txt from the environment as it is
 clean:  ## remove caches and fetched weights, keep .venv
 	rm -rf .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
 
-.PHONY: help install weights build-repo demo serve serve-gpu plan image test test-server test-gpu check diff draw format lint types verify lock clean
+.PHONY: help install weights build-repo demo serve serve-gpu plan image test test-server test-gpu fuzz bench release-data check diff draw format lint types verify lock clean

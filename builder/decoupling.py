@@ -1,7 +1,7 @@
 """Which ensemble tensors come in how many responses: the server's labels, from a graph and its models.
 
 A decoupled step answers one request several times, each time a new iteration of its tensors. Triton labels every
-tensor with the decoupled step it descends from (facts 1.3) and lets a step read tensors of one label only.
+tensor with the decoupled step it descends from and lets a step read tensors of one label only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What can meet at a request and not fit, though the server loads the ensemble: sizes that vary, batches, rows.
 
 In: an ensemble and the catalog. Out: `Doubt`s. The server compares an edge's two ends with every -1 as a match, and
-converts between batched and unbatched ends at each request (facts 1.2); here the same is done with what is known
+converts between batched and unbatched ends at each request; here the same is done with what is known
 beforehand: a batch is 1, the caller's, or the rows of some tensor.
 """
 

@@ -91,7 +91,7 @@ def full_dims(dims: Sequence[int], *, batching: bool) -> tuple[int, ...]:
 
 
 def ends_agree(left: Sequence[int], left_batching: bool, right: Sequence[int], right_batching: bool) -> bool:
-    """Whether Triton lets an ensemble tensor join these two ends (facts 1.2: dims, or dims with the batch)."""
+    """Whether Triton lets an ensemble tensor join these two ends (dims, or dims with the batch)."""
     return dims_agree(left, right) or dims_agree(
         full_dims(left, batching=left_batching), full_dims(right, batching=right_batching)
     )

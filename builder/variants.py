@@ -1,7 +1,7 @@
 """The ensembles of one pipeline: with every input, and without each useful choice of its optional ones.
 
 An ensemble cannot skip a step, and most steps cannot do without their input. So where a pipeline's optional input is
-needed by a step, an ensemble without both is derived when building, by pruning (facts 1.4). An ensemble costs no
+needed by a step, an ensemble without both is derived when building, by pruning. An ensemble costs no
 memory, and the caller picks the one that fits what it has.
 """
 

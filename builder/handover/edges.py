@@ -1,7 +1,7 @@
 """Every edge of an ensemble: bytes per request, where the tensor lies, which copies it costs, why, and what would help.
 
 In: an ensemble, the catalog of a profile, usual sizes. Out: `Edge`s. The hop inside the ensemble itself never copies:
-consumer and producer see one buffer. Copies are the backends' (facts 1.1 and 3), and are counted here one by one.
+consumer and producer see one buffer. Copies are the backends', and are counted here one by one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where a model takes its inputs and leaves its outputs: on the host, or on which GPU.
 
-In: a model's config for one profile. Out: an `Abode`. From facts 2 and 3: what NVIDIA's backends do with memory.
+In: a model's config for one profile. Out: an `Abode`. What NVIDIA's backends do with memory, from their sources.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which backend runs a model, and rules about whether the target's server has it (facts 1.6, 8)."""
+"""Which backend runs a model, and rules about whether the target's server has it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def model_file(config: Mapping[str, Any]) -> str | None:
     "TK121",
     "error",
     "backend that the target's server does not have",
-    why="core: unable to find backend library (facts 8)",
+    why="core: unable to find backend library",
 )
 def absent_backend(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """Each image has its own backends; none has all."""
@@ -70,9 +70,7 @@ def _brings_its_own(entry: Entry, backend: str) -> bool:
     return folder is not None and (folder.has(library) or any(library in one.files for one in folder.versions))
 
 
-@rule(
-    "TK122", "error", "runtime that is not there", why="core: unable to find backend library (field runtime, facts 0.2)"
-)
+@rule("TK122", "error", "runtime that is not there", why="core: unable to find backend library (field runtime)")
 def absent_runtime(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """`runtime` names the library of the backend, where a backend has several."""
     runtime, backend = entry.config.get("runtime", ""), backend_of(entry.config)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Set
 from builder.catalog import Catalog, Entry
 from builder.findings import Problem, rule
 
-_WHY = "core: ensemble X depends on Y which has no loaded version (facts 1.6)"
+_WHY = "core: ensemble X depends on Y which has no loaded version"
 
 
 @rule("TK314", "error", "step of a model that does not load", why=_WHY)

@@ -1,4 +1,4 @@
-"""Rules about the two ends of every edge: data types, dims, batches (facts 1.2).
+"""Rules about the two ends of every edge: data types, dims, batches.
 
 The server holds every end against the first one it met: the ensemble's own inputs and outputs, then the steps in the
 order of the file. So do these rules, so that the verdict is the same.
@@ -14,7 +14,7 @@ from builder.catalog import Catalog, Entry
 from builder.findings import Problem, rule
 from builder.tensors import dims_agree, dims_text, ends_agree, full_dims
 
-_WHY = "core: ensemble_utils.cc, ValidateTensorConsistency (facts 1.2)"
+_WHY = "core: ensemble_utils.cc, ValidateTensorConsistency"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ def _fix(here: Seen, other: Seen) -> str:
     "TK403",
     "error",
     "step that takes smaller batches than its ensemble",
-    why="core: ensemble allows maximum batch size N, but it contains model M (facts 1.6)",
+    why="core: ensemble allows maximum batch size N, but it contains model M",
 )
 def batch_size(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """A batching step whose max_batch_size is below the ensemble's."""

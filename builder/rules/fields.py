@@ -1,6 +1,6 @@
 """Rules about names and values that Triton's ModelConfig message cannot hold.
 
-The server's own words for all of these are `failed to read text proto`, without the field (facts 0.2).
+The server's own words for all of these are `failed to read text proto`, without the field.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules about instance groups and the hardware of the profile (facts 4)."""
+"""Rules about instance groups and the hardware of the profile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from builder.catalog import Catalog, Entry
 from builder.findings import Problem, rule
 
 _AUTO = ", which is KIND_CPU in the cpu profile"
-_WHY = "core: model_config_utils.cc, ValidateInstanceGroup (facts 4)"
+_WHY = "core: model_config_utils.cc, ValidateInstanceGroup"
 
 
 @rule(

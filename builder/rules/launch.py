@@ -1,4 +1,4 @@
-"""Rules about a server's launch line beside its repository (facts 2, 4, 6.1; cases PYB-03, INS-05, DEP-07)."""
+"""Rules about a server's launch line beside its repository (cases PYB-03, INS-05, DEP-07)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PYTHON_KEYS = (
 _BYTES = ("cuda-memory-pool-byte-size", "pinned-memory-pool-byte-size")
 
 
-@rule("TK141", "error", "flag newer than the server", why="server: unrecognized option; it does not start (facts 6.1)")
+@rule("TK141", "error", "flag newer than the server", why="server: unrecognized option; it does not start")
 def newer_flag(subject: Launch, catalog: Catalog) -> Iterator[Problem]:
     """A flag that a later release brought."""
     for name in subject.flags:

@@ -43,7 +43,7 @@ def other_name(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
         )
 
 
-@rule("TK113", "error", "platform and backend of an ensemble", why="core: model_config_utils.cc (facts 1.6)")
+@rule("TK113", "error", "platform and backend of an ensemble", why="core: model_config_utils.cc")
 def ensemble_platform(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """An ensemble needs exactly `platform: "ensemble"`, no backend, and steps; nothing else may have steps (ENS-21)."""
     platform, backend = entry.config.get("platform", ""), entry.config.get("backend", "")
@@ -71,7 +71,7 @@ def ensemble_platform(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
         )
 
 
-@rule("TK114", "error", "no backend", why="core: a config must lead to a backend (facts 1.6)")
+@rule("TK114", "error", "no backend", why="core: a config must lead to a backend")
 def no_backend(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """Neither backend nor platform, where no file can tell."""
     backend, platform = entry.config.get("backend", ""), entry.config.get("platform", "")

@@ -1,6 +1,6 @@
 """Rules about ONNX files against their config: names, types, dims, batches, release limits (onnxruntime backend).
 
-What a real backend says for each stands in facts/onnxruntime-backend; here the message names both sides.
+NVIDIA's backend refuses each at load, in words that name one side; here the message names both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules about `parameters`: keys that a backend reads, and the values it takes (facts 2, 5.2)."""
+"""Rules about `parameters`: keys that a backend reads, and the values it takes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KEYS = {
     "tensorrt": ("execution_context_allocation_strategy",),
     "vllm": ("REPORT_CUSTOM_METRICS", "ENABLE_VLLM_HEALTH_CHECK"),
 }
-# The first release whose stub is built with a pybind11 that knows numpy 2 (facts 0.3).
+# The first release whose stub is built with a pybind11 that knows numpy 2.
 NUMPY_2 = (2, 52, 0)
 _FORCE = "FORCE_CPU_ONLY_INPUT_TENSORS"
 _ENVIRONMENT = "EXECUTION_ENV_PATH"
@@ -171,7 +171,7 @@ def _is_there(module: str, packages: frozenset[str], entry: Entry, version: str)
     "TK135",
     "warning",
     "ONNX Runtime parameters that undo the memory limit",
-    why="ort: the parameters block is read last and lifts the limit where it does not give one (facts 5.2)",
+    why="ort: the parameters block is read last and lifts the limit where it does not give one",
     server="accepts",
 )
 def memory_limit_undone(entry: Entry, catalog: Catalog) -> Iterator[Problem]:

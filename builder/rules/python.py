@@ -1,4 +1,4 @@
-"""Rules about `model.py`: what can be seen without running it (facts 2; cases BAT-03, PYB-01, PYB-10, VLL-06)."""
+"""Rules about `model.py`: what can be seen without running it (cases BAT-03, PYB-01, PYB-10, VLL-06)."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def single_call(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     "TK839",
     "warning",
     "model called from code that is not in the repository",
-    why="pb: a BLS call to a model that is not loaded fails at the first request (facts 2)",
+    why="pb: a BLS call to a model that is not loaded fails at the first request",
     server="accepts",
 )
 def absent_callee(entry: Entry, catalog: Catalog) -> Iterator[Problem]:

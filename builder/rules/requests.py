@@ -1,4 +1,4 @@
-"""Rules about what loads and then fails at some requests: sizes, batches and rows that do not fit (facts 1.7)."""
+"""Rules about what loads and then fails at some requests: sizes, batches and rows that do not fit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from builder.findings import Problem, rule
 from builder.shapes import CALLER, Doubt, doubts
 from builder.tensors import dims_text
 
-_WHY = "The server compares dims with every -1 as a match, and refuses the request when sizes differ (facts 1.7)"
+_WHY = "The server compares dims with every -1 as a match, and refuses the request when sizes differ"
 
 
 @rule(

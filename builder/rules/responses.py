@@ -1,4 +1,4 @@
-"""Rules about how many responses a tensor comes in, and about tensors that may not come at all (facts 1.3, 1.4)."""
+"""Rules about how many responses a tensor comes in, and about tensors that may not come at all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from builder.catalog import Catalog, Entry
 from builder.decoupling import CALLER, labels
 from builder.findings import Problem, rule
 
-_WHY = "core: step of model X receives inputs originated from different decoupled models (facts 1.3)"
+_WHY = "core: step of model X receives inputs originated from different decoupled models"
 
 
 @rule("TK501", "error", "tensors from before and after a decoupled step meet in a step", why=_WHY)
@@ -45,7 +45,7 @@ def mixed_outputs(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     "TK503",
     "warning",
     "optional input of the ensemble into an input that a model needs",
-    why="The server loads it; a request without the input fails: expected N inputs but got M (facts 1.4)",
+    why="The server loads it; a request without the input fails: expected N inputs but got M",
     server="accepts",
 )
 def optional_into_required(entry: Entry, catalog: Catalog) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""Rules about schedulers, queues, priorities, the response cache (facts 4), and what an ensemble may not have."""
+"""Rules about schedulers, queues, priorities, the response cache, and what an ensemble may not have."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from builder.catalog import Catalog, Entry
 from builder.decoupling import is_decoupled
 from builder.findings import Path, Problem, rule
 
-_WHY = "core: model_config_utils.cc and the constructors of the schedulers (facts 4)"
+_WHY = "core: model_config_utils.cc and the constructors of the schedulers"
 
 
 @rule(
     "TK601",
     "error",
     "field that an ensemble may not have",
-    why="core: X should not be specified for ensemble (facts 1.6)",
+    why="core: X should not be specified for ensemble",
 )
 def not_on_ensembles(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """An ensemble runs nothing itself, so it has no instances, optimization or warm-up."""
@@ -163,7 +163,7 @@ def cache(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     "TK612",
     "advice",
     "response cache that needs a flag",
-    why="core: nothing is cached unless the server runs with --cache-config (facts 4, ENS-26)",
+    why="core: nothing is cached unless the server runs with --cache-config (ENS-26)",
     server="accepts",
 )
 def cache_flag(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
@@ -183,7 +183,7 @@ def cache_flag(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     "TK608",
     "warning",
     "timeout that a request can never shorten",
-    why="An override applies only below the default, and the default is 0 (facts 4)",
+    why="An override applies only below the default, and the default is 0",
     server="accepts",
 )
 def override_without_default(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
@@ -202,7 +202,7 @@ def override_without_default(entry: Entry, catalog: Catalog) -> Iterator[Problem
     "TK609",
     "advice",
     "batching model without a window",
-    why="The default scheduler runs every request alone and never bounds its queue (facts 9)",
+    why="The default scheduler runs every request alone and never bounds its queue",
     server="accepts",
 )
 def no_batcher(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
@@ -222,7 +222,7 @@ def no_batcher(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     "TK610",
     "warning",
     "bounded queue on a step of an ensemble",
-    why="Before 26.03 a step that refuses a request leaves its ensemble's request waiting for ever (facts 1.5)",
+    why="Before 26.03 a step that refuses a request leaves its ensemble's request waiting for ever",
     server="accepts",
 )
 def bounded_step(entry: Entry, catalog: Catalog) -> Iterator[Problem]:

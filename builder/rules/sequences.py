@@ -10,7 +10,7 @@ from builder.catalog import Catalog, Entry
 from builder.findings import Problem, rule
 from builder.tensors import dims_text
 
-_WHY = "core: model_config_utils.cc, the checks of sequence controls (facts 4)"
+_WHY = "core: model_config_utils.cc, the checks of sequence controls"
 _STATE = "The server ends now and then, every other model with it, or refuses this one (seen on 2.51)"
 MOST_SEQUENCES = 10_000_000
 _PAIRS = ("int32_false_true", "fp32_false_true", "bool_false_true")
@@ -145,7 +145,7 @@ def _mismatches(state: Mapping[str, Any], initials: Any) -> Iterator[tuple[str, 
     "TK626",
     "warning",
     "state without name, type or dims",
-    why="The server loads it; the first sequence fails (facts 4)",
+    why="The server loads it; the first sequence fails",
     server="accepts",
 )
 def incomplete_state(entry: Entry, catalog: Catalog) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""Rules about the inputs and outputs that a model declares (core: ValidateIOShape; facts 4, IO checks)."""
+"""Rules about the inputs and outputs that a model declares (core: ValidateIOShape)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from builder.catalog import Catalog, Entry
 from builder.findings import Problem, rule
 from builder.tensors import dims_text
 
-_WHY = "core: model_config_utils.cc, ValidateIOShape (facts 4)"
+_WHY = "core: model_config_utils.cc, ValidateIOShape"
 
 
 @rule("TK201", "error", "tensor without a name", why=_WHY)

@@ -12,7 +12,7 @@ from builder.findings import Problem, rule
 from builder.pbtxt import Problem as TextProblem
 from builder.pbtxt import ProblemKind
 
-_WHY = "protobuf: text format specification; the server says only: failed to read text proto (facts 0.2)"
+_WHY = "protobuf: text format specification; the server says only: failed to read text proto"
 _SYNTAX = (ProblemKind.SYNTAX, ProblemKind.TOO_DEEP, ProblemKind.ENCODING)
 
 
@@ -66,7 +66,7 @@ def placeholder_in_string(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     "TK116",
     "error",
     "key given twice in a map",
-    why="The server's parser keeps the last entry and says nothing (facts 1.6, seen on 2.51)",
+    why="The server's parser keeps the last entry and says nothing (seen on 2.51)",
     server="accepts",
 )
 def duplicate_key(entry: Entry, catalog: Catalog) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""Rules about the wiring of an ensemble: models, maps, makers and users of each tensor (facts 1.6)."""
+"""Rules about the wiring of an ensemble: models, maps, makers and users of each tensor."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from builder.findings import Problem, rule
 from builder.graph import EnsembleTensor, Graph, cycle, make_graph
 from builder.tensors import did_you_mean, nearest
 
-_STATIC = "core: model_config_utils.cc, the checks of ensemble scheduling (facts 1.6)"
-_MAPPED = "core: ensemble_utils.cc, ValidateTensorMapping (facts 1.6)"
+_STATIC = "core: model_config_utils.cc, the checks of ensemble scheduling"
+_MAPPED = "core: ensemble_utils.cc, ValidateTensorMapping"
 
 
 @rule("TK301", "error", "ensemble without steps, or a step without its parts", why=_STATIC)
@@ -35,7 +35,7 @@ def incomplete(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
                 )
 
 
-@rule("TK302", "error", "unknown model", why="core: ensemble X contains models that are not available (facts 1.6)")
+@rule("TK302", "error", "unknown model", why="core: ensemble X contains models that are not available")
 def unknown_model(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """A step of a model that the repository does not have."""
     for index, step in enumerate(entry.ensemble_steps()):
