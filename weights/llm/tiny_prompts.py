@@ -207,12 +207,10 @@ def listing(counts: tuple[tuple[str, int], ...]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def answer_for(transcript: str | None, counts: tuple[tuple[str, int], ...] | None, about: str, label: str = "") -> str:
-    """The right answer; `about` is "both", "recording", "picture" or "count" (of the class `label`)."""
+def answer_for(transcript: str | None, counts: tuple[tuple[str, int], ...] | None, about: str) -> str:
+    """The right answer; `about` is "both", "recording" or "picture"."""
     heard = transcript is not None and (f'I heard "{transcript}"' if transcript else "I heard nothing")
     seen = counts is not None and (f"I see {listing(counts)}" if counts else "I see nothing")
-    if about == "count":
-        return _answer_count(counts, label)
     if about == "recording":
         return _end(heard) if heard else "I was given no recording."
     if about == "picture":
@@ -224,13 +222,6 @@ def answer_for(transcript: str | None, counts: tuple[tuple[str, int], ...] | Non
 
 def _end(sentence: str) -> str:
     return sentence if sentence.endswith('"') else sentence + "."
-
-
-def _answer_count(counts: tuple[tuple[str, int], ...] | None, label: str) -> str:
-    if counts is None:
-        return "I was given no picture."
-    found = tuple(pair for pair in counts if pair[0] == label)
-    return f"I see {listing(found) if found else 'no ' + plural(label)}."
 
 
 class ExampleMaker:
@@ -248,26 +239,26 @@ class ExampleMaker:
         )[0]
         transcript = self._some_transcript() if has_recording else None
         counts = self._counts() if has_picture else None
-        about = self.random.choices(["both", "recording", "picture", "count"], [60, 13, 13, 14])[0]
-        label = self._asked_label(counts)
-        question = self._question(about).format(plural(label))
+        about = self.random.choices(["both", "recording", "picture"], [62, 15, 23])[0]
         return Example(
             transcript=transcript,
             counts=counts,
-            question=question,
-            answer=answer_for(transcript, counts, about, label),
+            question=self._question(about, counts),
+            answer=answer_for(transcript, counts, about),
             bare=not has_recording and not has_picture and about == "both",
         )
 
-    def _question(self, about: str) -> str:
-        if about == "both" and self.random.random() < 0.2:  # whatever is asked, a full report is a fair answer
-            return self._sentence(self.random.randint(1, 8)).replace("{", "").replace("}", "")
-        trained = {"both": ABOUT_BOTH, "recording": ABOUT_RECORDING, "picture": ABOUT_PICTURE, "count": HOW_MANY}
+    def _question(self, about: str, counts: tuple[tuple[str, int], ...] | None) -> str:
+        chance = self.random.random()
+        if about == "both" and chance < 0.2:  # whatever is asked, a full report is a fair answer
+            return self._sentence(self.random.randint(1, 8))
+        if about == "picture" and chance < 0.35:  # and for a number, all numbers
+            return self.random.choice(HOW_MANY).format(plural(self._asked_label(counts)))
+        trained = {"both": ABOUT_BOTH, "recording": ABOUT_RECORDING, "picture": ABOUT_PICTURE}
         kept = {
             "both": HELD_OUT_ABOUT_BOTH,
             "recording": HELD_OUT_ABOUT_RECORDING,
             "picture": HELD_OUT_ABOUT_PICTURE,
-            "count": HOW_MANY,
         }
         return self.random.choice((kept if self.held_out else trained)[about])
 
@@ -287,10 +278,10 @@ class ExampleMaker:
 
     def _label(self) -> str:
         kind = self.random.random()
-        if kind < 0.12:
-            label = " ".join(self._plain_word() for _ in range(self.random.choice([1, 1, 2])))
+        if kind < 0.16:
+            label = " ".join(self._plain_word() for _ in range(self.random.choice([1, 2])))
             return label.capitalize() if self.random.random() < 0.3 else label
-        return self.random.choice(TWO_WORD_LABELS if kind < 0.4 else LABELS)
+        return self.random.choice(TWO_WORD_LABELS if kind < 0.44 else LABELS)
 
     def _plain_word(self) -> str:
         while True:

@@ -19,7 +19,7 @@ from types import ModuleType
 
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from weights.llm.tiny_prompts import LABELS, Example, ExampleMaker, plural, vocabulary
 
@@ -256,6 +256,7 @@ def train_step(
 def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:
     """The checkpoint in Hugging Face's layout, answering greedily by default."""
     out.mkdir(parents=True, exist_ok=True)
+    model.generation_config = GenerationConfig()  # transformers would refuse to save what is written below
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
     generation = {name: getattr(model.config, name) for name in ("bos_token_id", "eos_token_id", "pad_token_id")}

@@ -72,9 +72,9 @@ class Service:
         engine = self._engine
         engine.revive()
         sampling = llm_sampling.sampling_params_from(ask.sampling_parameters, engine.suggested, engine.vocabulary_size)
-        ids = await self._loop.run_in_executor(self._beside, self._token_ids, ask)
-        if ask.passed_through:
+        if ask.passed_through:  # before the prompt is looked at: what was heard must not be lost when it is too long
             replies.send(llm_requests.first_tensors(ask))
+        ids = await self._loop.run_in_executor(self._beside, self._token_ids, ask)
         completion_tokens = 0
         async for output in engine.generate(ids, sampling):
             delta = output.outputs[0]

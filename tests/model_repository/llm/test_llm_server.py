@@ -110,7 +110,9 @@ def test_wrong_sampling_parameters_are_refused_by_name(llm_server: Llm, values: 
 
 def test_a_prompt_longer_than_the_context_is_refused_with_both_numbers(llm_server: Llm) -> None:
     allowed = llm_server.engine["max_model_len"] - 1
-    error = the_error(llm_server.ask(MESSAGES=chat(None, None, "word " * 20_000), TRANSCRIPT="x"))
+    responses = llm_server.ask(MESSAGES=chat(None, None, "word " * 20_000), TRANSCRIPT="x")
+    assert responses[0].values == {"TRANSCRIPT": "x"}, "what was heard comes all the same"
+    error = the_error(responses)
     assert error.startswith("MESSAGES: ") and f"at most {allowed} are allowed" in error and "max_model_len" in error
     assert the_error(llm_server.ask(PROMPT="word " * 20_000)).startswith("PROMPT: ")
     assert_serves(llm_server)

@@ -65,11 +65,6 @@ def test_the_right_answer_tells_what_was_asked_about_and_what_was_not_given(
     assert answer_for(transcript, counts, about) == answer
 
 
-def test_a_question_for_a_number_is_answered_with_it_or_with_none() -> None:
-    assert answer_for("x", (("person", 2), ("bus", 1)), "count", "bus") == "I see 1 bus."
-    assert answer_for("x", (("person", 2),), "count", "bus") == "I see no buses."
-
-
 def test_the_same_seed_makes_the_same_examples() -> None:
     def twenty(seed: int) -> list[Example]:
         maker = ExampleMaker(seed)
