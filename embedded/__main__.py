@@ -163,7 +163,7 @@ def ended_by_a_model(server: EmbeddedServer, reviver: Reviver) -> bool:
     """
     while server.is_running:
         server.poll()
-        reviver.poll(server._server_pid())
+        reviver.poll(server.server_pid())
         time.sleep(0.2)
     return reviver.was_at_work()
 

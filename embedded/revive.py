@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from embedded.stubs import children, model_of, status
+from starter.stubs import children, model_of, status
 
 DEAD_AFTER_S = 1.0  # the server collects a process that ends as planned at once
 MOST_AN_HOUR = 5  # then something is wrong that a new process does not cure

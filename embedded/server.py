@@ -27,8 +27,9 @@ from embedded.flags import server_flags
 from embedded.loads import Load, Loads
 from embedded.log import LogLine, LogReader
 from embedded.ports import Ports
-from embedded.stubs import StubWatch, children
+from embedded.stubs import StubWatch
 from embedded.wheel import find_wheel
+from starter.stubs import children
 
 POLL_S = 0.05
 
@@ -200,7 +201,7 @@ class EmbeddedServer:
         watch = StubWatch()
         while not self._is_open():
             self.poll()
-            dead = watch.dead(self._server_pid(), self.loads.still_loading)
+            dead = watch.dead(self.server_pid(), self.loads.still_loading)
             for model, words in dead.items():
                 self.loads.fail(model, words)
             if dead or self.loads.is_giving_up or self.loads.is_hanging or not self.is_running:
@@ -254,7 +255,7 @@ class EmbeddedServer:
         if self._given_log_file is None and not self._has_failed:
             self.log_file.unlink(missing_ok=True)
 
-    def _server_pid(self) -> int:
+    def server_pid(self) -> int:
         """The tritonserver below our supervisor; 0 while it is not there yet."""
         below = children(self._process.pid) if self._process else []
         return below[0] if below else 0

@@ -11,7 +11,8 @@ import signal
 import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from pathlib import Path
+
+from starter.stubs import children, model_of, status
 
 # The server collects a process that ends as planned at once; a busy machine gets some time for it.
 DEAD_AFTER_S = 3.0
@@ -46,36 +47,6 @@ class StubWatch:
                     unknown = how_it_ended(exit_code)
         suspects = [model for model in loading if model not in alive and model not in found]
         return found | (dict.fromkeys(suspects, unknown) if unknown else {})
-
-
-def children(parent: int) -> list[int]:
-    """The processes that `parent` started, from all of its threads."""
-    found: list[int] = []
-    for task in Path(f"/proc/{parent}/task").glob("*/children"):
-        try:
-            found += [int(pid) for pid in task.read_text().split()]
-        except OSError:
-            continue
-    return found
-
-
-def status(pid: int) -> tuple[str, int]:
-    """State letter and wait status of a process; ("", 0) when it is gone."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return "", 0
-    return fields[0], int(fields[-1])
-
-
-def model_of(pid: int) -> str:
-    """The model that a stub process runs, from its arguments (the path of the model's file); "" for other processes."""
-    try:
-        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return ""
-    is_stub = len(arguments) > 8 and arguments[0].endswith(b"triton_python_backend_stub")
-    return Path(os.fsdecode(arguments[1])).parent.parent.name if is_stub else ""
 
 
 def how_it_ended(wait_status: int) -> str:

@@ -6,18 +6,17 @@ arguments; when it dies, the server leaves it there as a zombie.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
-
-_STUB = "triton_python_backend_stub"
 
 
 def living(server: int) -> dict[str, int]:
     """How many living processes each Python model has."""
     found: dict[str, int] = {}
-    for pid in _children(server):
-        model = _model_of(pid)
-        if model and _state(pid) not in ("Z", "X", ""):
+    for pid in children(server):
+        model = model_of(pid)
+        if model and status(pid)[0] not in ("Z", "X", ""):
             found[model] = found.get(model, 0) + 1
     return found
 
@@ -28,7 +27,8 @@ def lost(server: int, models: Iterable[str], before: dict[str, int]) -> tuple[st
     return tuple(name for name in models if now.get(name, 0) < before.get(name, 0))
 
 
-def _children(parent: int) -> list[int]:
+def children(parent: int) -> list[int]:
+    """The processes that `parent` started, from all of its threads."""
     found: list[int] = []
     for task in Path(f"/proc/{parent}/task").glob("*/children"):
         try:
@@ -38,19 +38,20 @@ def _children(parent: int) -> list[int]:
     return found
 
 
-def _state(pid: int) -> str:
+def status(pid: int) -> tuple[str, int]:
+    """State letter and wait status of a process; ("", 0) when it is gone."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return ""
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return "", 0
+    return fields[0], int(fields[-1])
 
 
-def _model_of(pid: int) -> str:
-    """The model's name: its folder, two above model.py; empty for another process, and for a zombie."""
+def model_of(pid: int) -> str:
+    """The model that a stub process runs, from its arguments (the path of its file); "" for others and for zombies."""
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return ""
-    if not words[0].endswith(_STUB) or len(words) < 2:
-        return ""
-    return Path(words[1]).parent.parent.name
+    is_stub = len(arguments) > 8 and arguments[0].endswith(b"triton_python_backend_stub")
+    return Path(os.fsdecode(arguments[1])).parent.parent.name if is_stub else ""

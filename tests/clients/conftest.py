@@ -95,7 +95,7 @@ class StandIns:
 
     def freeze(self) -> None:
         """Stops the process in its tracks: connections stay, nothing answers."""
-        os.kill(self._server._server_pid(), signal.SIGSTOP)
+        os.kill(self._server.server_pid(), signal.SIGSTOP)
 
     def region_names(self) -> list[str]:
         with urllib.request.urlopen(f"{self.http}/v2/systemsharedmemory/status", timeout=5) as answer:

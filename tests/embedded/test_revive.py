@@ -23,7 +23,7 @@ import pytest
 import tritonclient.grpc as triton
 from tritonclient.utils import InferenceServerException
 
-from embedded.stubs import children, model_of, status
+from starter.stubs import children, model_of, status
 
 pytestmark = pytest.mark.server
 

@@ -17,7 +17,7 @@ import pytest
 import tritonclient.grpc as triton
 
 from embedded import CannotStart, EmbeddedServer, Load, LoadFailed, NotReadyInTime, PortInUse, ServerDied, ServerError
-from embedded.stubs import children
+from starter.stubs import children
 
 pytestmark = pytest.mark.server
 
@@ -203,8 +203,8 @@ def test_waiting_ends_when_the_server_is_killed(write_model: WriteModel, serve: 
     write_model("slow", code="import time\ntime.sleep(60)")
     server = serve()
     server.start()
-    wait_until(lambda: server._server_pid() != 0)
-    os.kill(server._server_pid(), signal.SIGKILL)
+    wait_until(lambda: server.server_pid() != 0)
+    os.kill(server.server_pid(), signal.SIGKILL)
     began = time.monotonic()
     with pytest.raises(ServerDied, match="ended by itself"):
         server.wait_ready()

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 from embedded import stubs
-from embedded.stubs import StubWatch, children, how_it_ended
+from embedded.stubs import StubWatch, how_it_ended
+from starter.stubs import children
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from embedded import EmbeddedServer
-from embedded.stubs import children, model_of, status
+from starter.stubs import children, model_of, status
 
 READY = re.compile(r"ready: (http://\S+)")
 START_LIMIT_S = 60
