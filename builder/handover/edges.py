@@ -144,7 +144,7 @@ def _edges(tensor: EnsembleTensor, catalog: Catalog, sizes: Sizes, embedded: boo
 
 def _abode(model: str, catalog: Catalog, embedded: bool) -> Abode:
     entry = catalog.entries.get(model)
-    return CALLER if entry is None else abode_of(entry, embedded=embedded)
+    return CALLER if entry is None else abode_of(entry, embedded=embedded, devices=int(catalog.profile == "gpu"))
 
 
 Way = tuple[int, How, int, int, str, str]

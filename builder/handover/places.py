@@ -5,7 +5,7 @@ In: a model's config for one profile. Out: an `Abode`. What NVIDIA's backends do
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from builder.catalog import Entry, Target
 
 HOST = -1
 FORCE = "FORCE_CPU_ONLY_INPUT_TENSORS"
+_ON_EVERY_GPU = ("python", "onnxruntime", "tensorrt", "pytorch")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,15 +36,20 @@ class Abode:
     process: bool = False
     batches: bool = False
 
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether it has an instance on a GPU."""
+        return self.gpu != HOST
+
 
 CALLER = Abode(backend="caller")
 
 
-def abode_of(entry: Entry, *, embedded: bool = False) -> Abode:
-    """Where a model works; `embedded` for the server whose ONNX backend is a Python one."""
+def abode_of(entry: Entry, *, embedded: bool = False, devices: int = 0) -> Abode:
+    """Where a model works; `embedded` for the server whose ONNX backend is a Python one, `devices` as in `gpus_of`."""
     config = entry.config
     backend = backend_name(config)
-    gpus = gpus_of(config)
+    gpus = gpus_of(config, devices)
     batches = int(config.get("max_batch_size", 0)) > 1 and "dynamic_batching" in config
     if backend == "python" or (embedded and backend == "onnxruntime"):
         open_to_device = parameter(config, FORCE) == "no" and bool(gpus)
@@ -77,21 +83,31 @@ def backend_name(config: Mapping[str, Any]) -> str:
     return str(config.get("backend") or {"onnxruntime_onnx": "onnxruntime", "tensorrt_plan": "tensorrt"}.get(platform))
 
 
-def gpus_of(config: Mapping[str, Any]) -> tuple[int, ...]:
-    """GPUs of a model's instances, each as often as it has instances there; the first for KIND_MODEL."""
-    found: list[int] = []
-    for group in config.get("instance_group", ()):
-        if group.get("kind") == "KIND_GPU":
-            found += [gpu for gpu in (group.get("gpus") or (0,)) for _ in range(int(group.get("count", 1)))]
-        elif group.get("kind") == "KIND_MODEL":
-            found += [0] * int(group.get("count", 1))
-    return tuple(found)
+def gpus_of(config: Mapping[str, Any], devices: int = 0) -> tuple[int, ...]:
+    """GPUs of a model's instances, each as often as it has instances there; the first for KIND_MODEL.
+
+    `devices` is how many GPUs the server sees: a group that names no kind, or no GPU, has instances on each of them.
+    """
+    return tuple(gpu for group in _groups(config) for gpu in _gpus_of_group(group, backend_name(config), devices))
 
 
-def instances_of(config: Mapping[str, Any]) -> int:
-    """How many instances a model has."""
-    groups = config.get("instance_group", ())
-    return sum(int(one.get("count", 1)) * max(1, len(one.get("gpus") or ())) for one in groups) or 1
+def instances_of(config: Mapping[str, Any], devices: int = 0) -> int:
+    """How many instances a model has, where the server sees so many GPUs."""
+    backend = backend_name(config)
+    return sum(len(_gpus_of_group(one, backend, devices)) or int(one.get("count", 1)) for one in _groups(config))
+
+
+def _groups(config: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return config.get("instance_group") or ({},)
+
+
+def _gpus_of_group(group: Mapping[str, Any], backend: str, devices: int) -> list[int]:
+    kind, count = group.get("kind", "KIND_AUTO"), int(group.get("count", 1))
+    if kind == "KIND_MODEL":
+        return [0] * count
+    if kind == "KIND_GPU" or (kind == "KIND_AUTO" and devices and backend in _ON_EVERY_GPU):
+        return [gpu for gpu in (group.get("gpus") or range(devices or 1)) for _ in range(count)]
+    return []
 
 
 def parameter(config: Mapping[str, Any], name: str) -> str:

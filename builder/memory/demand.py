@@ -56,7 +56,7 @@ def demand_of(
     limits: dict[str, int] = {}
     for model in models:
         entry = catalog.entries[model.name]
-        on = gpus_of(entry.config)
+        on = gpus_of(entry.config, len(devices))
         if not on:
             continue
         if is_engine(model):
@@ -158,11 +158,11 @@ def onnx_files(model: Model, exports: Path) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def processes(models: Sequence[Model], catalog: Catalog) -> Mapping[str, int]:
-    """How many processes of the Python backend each model has."""
+def processes(models: Sequence[Model], catalog: Catalog, devices: int = 0) -> Mapping[str, int]:
+    """How many processes of the Python backend each model has, where the server sees so many GPUs."""
     found: dict[str, Any] = {}
     for model in models:
         config = catalog.entries[model.name].config
         if backend_name(config) in ("python", "vllm") or runs_onnx_in_python(catalog.target):
-            found[model.name] = instances_of(config)
+            found[model.name] = instances_of(config, devices)
     return found

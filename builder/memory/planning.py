@@ -68,7 +68,7 @@ def plan_memory(plan: Plan, ask: Ask, exports: Path) -> MemoryPlan:
             demand.limits,
             pool_bytes(edges, ask.concurrency, len(ask.devices)),
             pinned_bytes(edges, ask.concurrency),
-            shm_bytes(edges, processes(plan.models, catalog), ask.concurrency),
+            shm_bytes(edges, processes(plan.models, catalog, len(ask.devices)), ask.concurrency),
             ask.version,
         )
     guessed = sorted({one.tensor for one in edges if one.guessed})

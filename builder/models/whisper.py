@@ -86,7 +86,13 @@ def whisper(checkpoint: str | Path = "tiny.en", *, dimensions: tuple[int, int] |
             output=["TRANSCRIPT STRING [1]", "SEGMENTS STRING [1]", "DETECTED_LANGUAGE STRING [1]"],
             parameters={"encoder": "whisper_encoder"},
             artifacts=[Artifact(source=export / "*", target="", exclude=("encoder.onnx*", "export.json"))],
-            profiles={"gpu": {"instance_group": [{"kind": "KIND_GPU", "count": 1, "gpus": [0]}]}},
+            profiles={
+                "gpu": {
+                    "instance_group": [{"kind": "KIND_GPU", "count": 1, "gpus": [0]}],
+                    # its code reads arrays of numpy, on the host
+                    "parameters": {"FORCE_CPU_ONLY_INPUT_TENSORS": "yes"},
+                }
+            },
             usual={
                 **usual,
                 "FEATURES": [1, POSITIONS, state],

@@ -34,6 +34,7 @@ GROUPS = {
     "TK85": "ONNX files",
     "TK86": "TensorRT files",
     "TK90": "Pipelines",
+    "TK91": "Copies between a GPU and the host",
 }
 _SERVER = {"refuses": "does not load the model", "accepts": "loads the model and says nothing"}
 
@@ -56,7 +57,8 @@ def codes_page(rules: Iterable[Rule[Any]]) -> str:
         "Written by `tritonkit explain --all` from the rules in `builder/rules/`; do not edit it.",
         "",
         "An *error* is something a server refuses, or that fails or hangs at a request; a *warning* may be meant; "
-        "*advice* costs speed. A rule is switched off by its code in `tritonkit.toml`, in the repository's folder: "
+        "*advice* costs speed, or somebody's time. "
+        "A rule is switched off by its code in `tritonkit.toml`, in the repository's folder: "
         '`[check]`, `ignore = ["TK609"]`; for one model in `[check.models.NAME]`.',
     ]
     for title, group in groupby(known, key=lambda rule: GROUPS[rule.code[:4]]):

@@ -13,6 +13,7 @@ from builder.launch import Launch
 from builder.rules import (
     backends,
     batchio,
+    copies,
     dependencies,
     edges,
     fields,
@@ -170,6 +171,8 @@ ENSEMBLE_RULES: tuple[Rule[Entry], ...] = (
     responses.mixed_inputs,
     responses.mixed_outputs,
     responses.optional_into_required,
+    responses.decoupled_unsaid,
+    copies.moved_to_host,
     scheduling.not_on_ensembles,
 )
 

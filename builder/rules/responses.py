@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from builder.catalog import Catalog, Entry
-from builder.decoupling import CALLER, labels
+from builder.decoupling import CALLER, is_decoupled, labels
 from builder.findings import Problem, rule
 
 _WHY = "core: step of model X receives inputs originated from different decoupled models"
@@ -66,6 +66,30 @@ def optional_into_required(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
                     fix=f"Take optional off {name}, declare {key} optional in {model.name} if it can do without, or "
                     f"serve a second ensemble without {name}",
                 )
+
+
+@rule(
+    "TK504",
+    "advice",
+    "ensemble that is decoupled through a step, and does not say so",
+    why="server: ModelInfer RPC doesn't support models with decoupled transaction policy; HTTP answers 501 (ENS-15)",
+    server="accepts",
+)
+def decoupled_unsaid(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """The server finds it out from the steps; whoever reads the config, or writes a client, does not."""
+    if entry.is_decoupled:
+        return
+    for index, step in enumerate(entry.ensemble_steps()):
+        if is_decoupled(step.get("model_name", ""), catalog.entries, (entry.name,)):
+            yield Problem(
+                step=index,
+                path=("ensemble_scheduling", "step", index, "model_name"),
+                found=f"{entry.name} is decoupled because of step {_number(entry, index)}",
+                expected="callers that take several responses are needed, a plain infer is refused",
+                fix="Call it by gRPC streaming, or by generate and generate_stream over HTTP; write "
+                "model_transaction_policy { decoupled: true } here, so that readers know",
+            )
+            return
 
 
 def _told(tensors: Mapping[str, int], entry: Entry) -> str:

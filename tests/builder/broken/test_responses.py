@@ -95,3 +95,49 @@ def test_optional_input_into_one_that_is_needed(told_of_configs):
     ensemble |= {"input": [{**one, "optional": True}], "output": [{**one, "name": "Y"}]}
     (line,) = told_of_configs(model, ensemble)
     assert line.startswith("TK503 e, step 0 (m), input X: X may be left out, and m cannot do without X, ")
+
+
+def _decoupled_through(policy, told_of_configs, nested=False):
+    """What is said of the ensemble `e`, of which step `many` is decoupled and whose file has this policy."""
+    one = {"data_type": "TYPE_FP32", "dims": [1]}
+    ends = {"input": [{"name": "X", **one}], "output": [{"name": "Y", **one}]}
+
+    def over(name, *models, **more):
+        steps = [
+            {
+                "model_name": model,
+                "model_version": -1,
+                "input_map": {"X": f"t{index}" if index else "X"},
+                "output_map": {"Y": f"t{index + 1}" if index + 1 < len(models) else "Y"},
+            }
+            for index, model in enumerate(models)
+        ]
+        return {"name": name, "platform": "ensemble", **ends, "ensemble_scheduling": {"step": steps}, **more}
+
+    models = [{"name": "pre", "backend": "python", **ends}, {"name": "many", "backend": "python", **ends, **DECOUPLED}]
+    inner = [over("inner", "many", **DECOUPLED)] if nested else []
+    return told_of_configs(*models, *inner, over("e", "pre", "inner" if nested else "many", "pre", **policy))
+
+
+def test_an_ensemble_that_is_decoupled_through_a_step_and_does_not_say_so(told_of_configs):
+    """ENS-15."""
+    assert _decoupled_through({}, told_of_configs) == [
+        "TK504 e, step 1 (many): e is decoupled because of step 1 (many), callers that take several responses are "
+        "needed, a plain infer is refused. Call it by gRPC streaming, or by generate and generate_stream over HTTP; "
+        "write model_transaction_policy { decoupled: true } here, so that readers know."
+    ]
+
+
+def test_a_decoupled_ensemble_makes_the_one_around_it_decoupled(told_of_configs):
+    """ENS-15."""
+    (line,) = _decoupled_through({}, told_of_configs, nested=True)
+    assert line.startswith("TK504 e, step 1 (inner): e is decoupled because of step 1 (inner), ")
+
+
+def test_an_ensemble_that_says_that_it_is_decoupled(told_of_configs, told, model):
+    """ENS-15: what `tritonkit build` writes says so by itself."""
+    assert _decoupled_through(DECOUPLED, told_of_configs) == []
+    _, many, _ = _models(model)
+    assert (
+        told(Pipeline(name="p", inputs="A", outputs="B", steps=[Step(model=many, input_map="A", output_map="B")])) == []
+    )

@@ -107,7 +107,8 @@ def test_cache_where_it_cannot_work(config, reason, told_of_configs):
 
 def test_cache_of_an_ensemble_that_is_decoupled_by_a_step(told_of_configs):
     step = _model(model_transaction_policy={"decoupled": True})
-    (line,) = told_of_configs(step, _ensemble(response_cache={"enable": True}))
+    advice, line = told_of_configs(step, _ensemble(response_cache={"enable": True}))
+    assert advice.startswith("TK504 e, step 0 (m): e is decoupled because of step 0 (m)")
     assert line.startswith("TK607 e, response_cache: response_cache with a decoupled model")
 
 

@@ -299,6 +299,23 @@ CASES: tuple[Case, ...] = (
         },
         say=(("TK502", "pipe", "it returns pre (no decoupled step) and tok (decoupled step 1 (dec))"),),
     ),
+    Case(
+        id="ENS-15",
+        configs={
+            "pre": ID,
+            "dec": DEC,
+            "pipe": ensemble(
+                "X FP32 [3]",
+                "Y FP32 [3]",
+                step("pre", "X=X", "Y=pre"),
+                step("dec", "X=pre", "Y=tok"),
+                step("pre", "X=tok", "Y=Y"),
+                batch=0,
+            ),
+        },
+        say=(("TK504", "pipe", "pipe is decoupled because of step 1 (dec)"),),
+        loads=True,
+    ),
     *(
         pipe(
             f"ENS-16 {name}",
@@ -498,6 +515,22 @@ CASES: tuple[Case, ...] = (
         loads=True,
     ),
     # Python backend
+    Case(
+        id="PYB-01 a",
+        configs={
+            "on_gpu": ID
+            + "instance_group [ { kind: KIND_GPU } ] "
+            + 'parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value { string_value: "no" } }',
+            "m": ID + "instance_group [ { kind: KIND_GPU } ]",
+            "pipe": ensemble(
+                "X FP32 [3]", "Y FP32 [3]", step("on_gpu", "X=X", "Y=t"), step("m", "X=t", "Y=Y"), batch=0
+            ),
+        },
+        say=(("TK911", "pipe", "X lies on the GPU and is moved to the host for m, which runs on the GPU"),),
+        loads=None,
+        release="24.10-py3",
+        profile="gpu",
+    ),
     Case(
         id="PYB-01 b",
         configs={"m": ID + 'parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value { string_value: "false" } }'},

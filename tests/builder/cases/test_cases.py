@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -47,3 +48,31 @@ def test_a_real_server_does_the_same(tmp_path) -> None:
         if said[f"{prefix}{case.model}"].loads != case.loads
     }
     assert wrong == {}
+
+
+@pytest.mark.server
+def test_a_real_server_refuses_a_plain_infer_of_an_ensemble_that_a_step_makes_decoupled(tmp_path) -> None:
+    """ENS-15: the served config says it, though the file does not; plain calls of both protocols are refused."""
+    import tritonclient.grpc
+    import tritonclient.http
+
+    from embedded import EmbeddedServer
+
+    (case,) = (one for one in CASES if one.id == "ENS-15")
+    for name, content in case.tree().items():
+        path = tmp_path / "repository" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(str(content))
+    with EmbeddedServer(tmp_path / "repository", cpu_threads=1) as server:
+        for kind, url, words in (
+            (tritonclient.grpc, server.grpc, "ModelInfer RPC doesn't support models with decoupled"),
+            (tritonclient.http, server.http, "doesn't support models with decoupled"),
+        ):
+            sent = kind.InferInput("X", [3], "FP32")
+            sent.set_data_from_numpy(np.zeros(3, np.float32))
+            client = kind.InferenceServerClient(url)
+            with pytest.raises(kind.InferenceServerException, match=words):
+                client.infer("pipe", [sent])
+            client.close()
+        with tritonclient.grpc.InferenceServerClient(server.grpc) as client:
+            assert client.get_model_config("pipe").config.model_transaction_policy.decoupled

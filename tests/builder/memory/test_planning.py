@@ -58,6 +58,7 @@ def test_the_cache_gets_what_is_left_and_the_sum_is_the_usable_memory(tmp_path):
 
 
 def test_processes_on_the_gpu_have_a_context_each_and_those_on_the_host_none(tmp_path):
+    """DEP-10: pre and post steps on the host create no context."""
     many = [_python(f"on{index}", instance_group=ON_GPU) for index in range(6)]
     host = _python("host", instance_group=[{"kind": "KIND_CPU", "count": 4}])
     memory = _planned(*many, host, gpu="L4", tmp_path=tmp_path)
@@ -65,6 +66,24 @@ def test_processes_on_the_gpu_have_a_context_each_and_those_on_the_host_none(tmp
     assert contexts == ["tritonserver", *(f"on{index}" for index in range(6))]
     assert sum(one.bytes for one in memory.accounts[0].parts if one.kind == "context") == 7 * 450 * MIB
     assert "on0 has an instance on a GPU; what it takes there is in no file: give --reserve on0=SIZE" in memory.notes
+
+
+def test_models_that_name_no_instances_have_a_process_on_every_gpu(tmp_path):
+    """DEP-10: six Python models without instance_group on two GPUs, and the server's own context on each."""
+    memory = _planned(*(_python(f"m{index}") for index in range(6)), gpu="2xL4", tmp_path=tmp_path)
+    for account in memory.accounts:
+        contexts = {one.owner: one.bytes for one in account.parts if one.kind == "context"}
+        assert contexts == dict.fromkeys(["tritonserver", *(f"m{index}" for index in range(6))], 450 * MIB)
+
+
+def test_a_group_without_kind_has_its_count_on_every_gpu_or_on_those_it_names(tmp_path):
+    """DEP-10."""
+    every, second = {"count": 2}, {"count": 1, "gpus": [1]}
+    models = [_python("every", instance_group=[every]), _python("second", instance_group=[second])]
+    first, last = _planned(*models, gpu="2xL4", tmp_path=tmp_path).accounts
+    sizes = [{one.owner: one.bytes for one in account.parts if one.kind == "context"} for account in (first, last)]
+    assert sizes[0] == {"tritonserver": 450 * MIB, "every": 900 * MIB}
+    assert sizes[1] == {**sizes[0], "second": 450 * MIB}
 
 
 def test_two_instances_have_two_contexts_and_reserved_memory_counts(tmp_path):
