@@ -198,17 +198,31 @@ def _output(path: Path, entry: Input, size: tuple[int, int]) -> tuple[str, tuple
 
 
 def _check_batches(path: Path, entry: Input, size: tuple[int, int], name: str) -> None:
-    """A file that calls its batch free must answer two pictures with two rows."""
-    rows = len(_run(path, entry, size, 2)[name])
-    if rows != 2:
+    """A file that calls its batch free must answer two pictures with two rows, and fill the second as it does alone.
+
+    Some exports with NMS inside fill the first row alone.
+    """
+    pictures = np.random.default_rng(0).random((2, 3, *size), np.float32)
+    together = _answers(path, entry, pictures)[name]
+    if len(together) != 2:
         raise ExportError(
-            f"{path.name}: its batch is free, but two pictures give {rows} answers. "
+            f"{path.name}: its batch is free, but two pictures give {len(together)} answers. "
             "Export it with a dynamic batch, or with a fixed one."
+        )
+    if not together[1].any() and _answers(path, entry, pictures[1:])[name].any():
+        raise ExportError(
+            f"{path.name}: of two pictures only the first is answered, though the second is answered alone. "
+            "Export it with NMS outside, or with a fixed batch of 1."
         )
 
 
 def _run(path: Path, entry: Input, size: tuple[int, int], batch: int) -> dict[str, np.ndarray]:
     """All outputs for a batch of black pictures."""
+    return _answers(path, entry, np.zeros((batch, 3, *size), np.float32))
+
+
+def _answers(path: Path, entry: Input, pictures: np.ndarray) -> dict[str, np.ndarray]:
+    """All outputs for a batch of pictures."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
@@ -217,10 +231,11 @@ def _run(path: Path, entry: Input, size: tuple[int, int], batch: int) -> dict[st
     options.log_severity_level = 4
     try:
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        arrays = session.run(None, {entry.name: np.zeros((batch, 3, *size), DTYPES[entry.data_type])})
+        arrays = session.run(None, {entry.name: pictures.astype(DTYPES[entry.data_type])})
     except Exception as error:  # the runtime's exceptions have no common base but Exception
         raise ExportError(
-            f"{path.name}: it does not run on {batch} picture(s) of {size[0]} x {size[1]} ({error}). "
+            f"{path.name}: it does not run on {len(pictures)} picture(s) of {pictures.shape[2]} x {pictures.shape[3]} "
+            f"({error}). "
             "Export it again; a network with plug-ins of TensorRT cannot be served as ONNX."
         ) from error
     return {output.name: np.asarray(array) for output, array in zip(session.get_outputs(), arrays, strict=True)}

@@ -22,6 +22,7 @@ def network(
     metadata: dict[str, str] | None = None,
     outputs: int = 1,
     axes: tuple[int, ...] = (1, 2, 3),
+    fills_first_only: bool = False,
 ) -> Path:
     """A network whose output per picture has the shape `rows`: the picture's mean times constants."""
     dtype = np.float16 if kind == HALF else np.float32
@@ -29,10 +30,20 @@ def network(
         "axes": np.array(axes, np.int64),
         "flat": np.array([-1] + [1] * len(rows), np.int64),
         "table": np.ones((1, *rows), dtype),
+        **({"first": np.array(0, np.int64), "half": np.array(1.5, dtype)} if fills_first_only else {}),
     }
+    # the number of each row from 1 on, and 1 for the first, 0 for the others
+    mask = [
+        helper.make_node("Div", ["mean", "mean"], ["ones"]),
+        helper.make_node("CumSum", ["ones", "first"], ["number"]),
+        helper.make_node("Less", ["number", "half"], ["is_first"]),
+        helper.make_node("Cast", ["is_first"], ["mask"], to=kind),
+        helper.make_node("Mul", ["mean", "mask"], ["kept"]),
+    ]
     nodes = [
         helper.make_node("ReduceMean", ["images", "axes"], ["mean"], keepdims=1),
-        helper.make_node("Reshape", ["mean", "flat"], ["one"]),
+        *(mask if fills_first_only else []),
+        helper.make_node("Reshape", ["kept" if fills_first_only else "mean", "flat"], ["one"]),
         *(helper.make_node("Mul", ["one", "table"], [f"output{n}"]) for n in range(outputs)),
     ]
     graph = helper.make_graph(
@@ -147,6 +158,8 @@ def test_weights_beside_the_file_are_taken_in(tmp_path: Path) -> None:
         ({"rows": (7,)}, "own.onnx: outputs {'output0': [1, 7]}. Exactly one of three dimensions"),
         ({"rows": (39, 21), "metadata": NAMES}, "own.onnx: output of shape [39, 21] per picture, 3 class names: "),
         ({"axes": (0, 1, 2, 3)}, "own.onnx: its batch is free, but two pictures give 1 answers. "),
+        # YOL-09
+        ({"fills_first_only": True}, "own.onnx: of two pictures only the first is answered, though the second "),
     ],
 )
 def test_what_cannot_be_served_is_refused(options: dict, message: str, tmp_path: Path) -> None:
