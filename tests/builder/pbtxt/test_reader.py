@@ -88,6 +88,7 @@ def test_what_protobuf_writes_is_read_as_the_same(config: dict[str, Any]) -> Non
         assert comparable(config_of(again)) == comparable(config_of(message))
 
 
+@pytest.mark.filterwarnings("ignore:invalid escape sequence:DeprecationWarning")  # Python's own, in its reading
 @given(configs(ROOT), st.data())
 @settings(max_examples=150, deadline=None)
 def test_what_is_refused_by_protobuf_is_refused_here(config: dict[str, Any], data: st.DataObject) -> None:
