@@ -15,6 +15,7 @@ def test_tensor_keeps_the_type_of_numbers(dtype: str, datatype: str) -> None:
 
 
 def test_tensor_takes_text_bytes_and_lists_of_them() -> None:
+    """PYB-08: text goes as UTF-8, bytes as they are."""
     assert list(tensor("X", "Zoë").array) == ["Zoë".encode()]
     assert list(tensor("X", ["ab", b"\x00a\x00"]).array) == [b"ab", b"\x00a\x00"]
     assert tensor("X", []).shape == (0,)
@@ -44,6 +45,7 @@ def test_tensor_keeps_the_shape_of_a_scalar_and_of_a_strided_array() -> None:
     ],
 )
 def test_tensor_refuses_what_would_lose_something_or_has_no_form(value: object, words: str) -> None:
+    """PYB-08: S4 and U4 are the first two."""
     with pytest.raises(ArrayError, match=words):
         tensor("X", value)
 
@@ -66,6 +68,7 @@ class Huge(np.ndarray):
 
 
 def test_check_size_refuses_before_sending_and_points_to_shared_memory() -> None:
+    """CLI-01."""
     huge = Tensor(name="AUDIO", datatype="FP32", array=np.zeros(1, np.float32).view(Huge))
     with pytest.raises(ArrayError, match=r"2,147,483,648 bytes; 2,147,483,647 is the limit.*shared_memory=True"):
         check_size(Request(model="transcribe", tensors=(huge,)))

@@ -22,6 +22,8 @@ def seconds_until(error: type[ClientError], call: Callable[[], object]) -> float
 
 
 def test_a_killed_server_breaks_every_stream_at_once_and_is_unreachable_then(mortal: Any) -> None:
+    """CLI-09."""
+
     async def read_until_it_breaks(client: Any) -> None:
         async for _ in client.chat("Hi", **LONG):
             if not is_killed:
@@ -58,6 +60,7 @@ def test_a_killed_server_breaks_every_stream_at_once_and_is_unreachable_then(mor
 
 
 def test_a_frozen_server_is_a_timeout(mortal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CLI-09."""
     monkeypatch.setattr("clients.sharing.CALL_TIMEOUT_S", 1.0)
     with connect(mortal.grpc, timeout_s=1, shared_memory=True) as grpc, connect(mortal.http, timeout_s=1) as http:
         shared = grpc.ask(np.zeros(480_000, np.float32), question="What?", **LONG)

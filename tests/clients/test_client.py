@@ -92,6 +92,7 @@ def test_detect_sends_the_thresholds_given_and_reads_boxes() -> None:
 
 
 def test_chat_sends_every_sampling_option_and_always_a_limit() -> None:
+    """CLI-10."""
     models = Models({"TEXT": "Hel"}, {"TEXT": "lo"}, END)
     events = list(models.client.chat("Hi", temperature=0.5, seed=None, stop=["\n"]))
     assert events == [
@@ -150,6 +151,7 @@ def test_ask_tells_what_it_heard_and_saw_before_the_answer() -> None:
 
 @pytest.mark.parametrize(("option", "words"), [({"language": "en"}, "without audio"), ({"iou": 0.5}, "without image")])
 def test_an_option_without_what_it_is_for_is_refused_not_dropped(option: dict[str, Any], words: str) -> None:
+    """CLI-10."""
     with pytest.raises(ArrayError, match=words):
         Models(END).client.ask(question="What?", **option)
 

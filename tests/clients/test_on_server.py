@@ -63,6 +63,7 @@ def test_detect(client: Client) -> None:
 
 
 def test_chat_streams(client: Client) -> None:
+    """CLI-08: the call for a language model streams by itself."""
     events = list(client.chat("Hi", words=2))
     assert events == [
         Delta(text="word0 "),
@@ -90,10 +91,12 @@ def test_ask_finds_the_pipeline_for_what_is_given(streaming: Client, given: dict
 
 
 def test_the_end_may_come_with_the_last_data(streaming: Client) -> None:
+    """VLL-07."""
     assert isinstance(list(streaming.chat("Hi", join_end=True))[-1], Finished)
 
 
 def test_any_model_can_be_inferred(client: Client) -> None:
+    """BAT-04, PYB-08 and CLI-01: a batch of one, bytes and text whole, an answer of 5.2 MB."""
     assert client.infer("echo_batched", {"X": np.arange(4, dtype=np.float32)})["Y"].tolist() == [[0, 1, 2, 3]]
     assert client.infer("echo_text", {"X": ["Zoë", b"ab\x00\x00", ""]})["Y"].tolist() == [
         "Zoë".encode(),
@@ -108,6 +111,7 @@ def test_any_model_can_be_inferred(client: Client) -> None:
 
 
 def test_any_model_can_be_streamed(streaming: Client) -> None:
+    """VLL-07: the stand-in ends with an empty final response, which is no part of the answer."""
     parts = list(streaming.stream("llm", {"PROMPT": "Hi"}))
     assert [set(part) for part in parts[:1]] == [{"TEXT"}]
     assert parts[-1]["COMPLETION_TOKENS"].tolist() == [3]
@@ -139,6 +143,7 @@ def test_wait_for_ready_returns_when_all_are(streaming: Client) -> None:
 
 @pytest.mark.parametrize("fail_at", [0, 2])
 def test_a_failure_in_the_middle_of_an_answer_keeps_the_servers_words(streaming: Client, fail_at: int) -> None:
+    """CLI-07: told to the caller, and the next stream of the same client works."""
     events = streaming.chat("Hi", fail_at=fail_at)
     assert [next(events) for _ in range(fail_at)] == [Delta(text=f"word{n} ") for n in range(fail_at)]
     with pytest.raises(RequestRejected, match=f"^llm: SAMPLING_PARAMETERS: word {fail_at}; all words; ask for less$"):
@@ -147,12 +152,14 @@ def test_a_failure_in_the_middle_of_an_answer_keeps_the_servers_words(streaming:
 
 
 def test_an_answer_that_takes_too_long_is_a_timeout_and_the_next_request_works(client: Client) -> None:
+    """CLI-08: one number of seconds, one kind of error, over gRPC and HTTP."""
     with pytest.raises(RequestTimeout, match=r"transcribe on .*: no answer within 0\.3 s"):
         client.transcribe(SAMPLES, language="sleep 1", timeout_s=0.3)
     assert client.transcribe(SAMPLES[:2]).text.startswith("2 samples")
 
 
 def test_a_stream_may_take_long_as_long_as_it_goes_on(streaming: Client) -> None:
+    """CLI-08: the timeout is for the next event, not for the whole answer."""
     assert len(list(streaming.chat("Hi", words=8, pause_s=0.1, timeout_s=0.5))) == 9
 
 
@@ -180,6 +187,7 @@ def test_nobody_at_the_address_is_unreachable_at_once() -> None:
 
 
 def test_several_threads_stream_on_one_client_at_once(streaming: Client) -> None:
+    """CLI-07."""
     answers: dict[int, int] = {}
 
     def ask(number: int) -> None:
@@ -196,6 +204,7 @@ def test_several_threads_stream_on_one_client_at_once(streaming: Client) -> None
 
 
 def test_two_streams_are_read_in_turn_in_one_thread(streaming: Client) -> None:
+    """CLI-07."""
     first, second = streaming.chat("Hi", words=2), streaming.chat("Hi", words=3)
     in_turn = [next(first), next(second), *first, *second]
     assert len(in_turn) == 7
@@ -206,6 +215,7 @@ def log_of(tmp_path: Path) -> Path:
 
 
 def test_closing_an_answer_stops_the_server(streaming: Client, tmp_path: Path, wait: Callable[..., None]) -> None:
+    """VLL-05."""
     log = log_of(tmp_path)
     events = streaming.chat("Hi", words=100, pause_s=0.05, log=str(log))
     next(events)
@@ -218,6 +228,7 @@ def test_closing_an_answer_stops_the_server(streaming: Client, tmp_path: Path, w
 def test_dropping_or_breaking_out_of_an_answer_stops_the_server(
     streaming: Client, tmp_path: Path, wait: Callable[..., None]
 ) -> None:
+    """VLL-05."""
     log = log_of(tmp_path)
     for event in streaming.chat("Hi", words=100, pause_s=0.05, log=str(log)):
         assert event == Delta(text="word0 ")
@@ -323,6 +334,7 @@ def test_many_tasks_stream_at_once(stand_ins: Any) -> None:
 def test_closing_a_generator_or_cancelling_its_task_stops_the_server(
     stand_ins: Any, tmp_path: Path, way: str, wait: Callable[..., None]
 ) -> None:
+    """VLL-05."""
     log = log_of(tmp_path)
 
     async def everything() -> None:

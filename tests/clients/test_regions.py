@@ -100,6 +100,7 @@ def test_shared_memory_with_a_server_elsewhere_is_refused() -> None:
 
 
 def test_a_server_that_would_crash_is_refused() -> None:
+    """CLI-04."""
     check_is_safe(endpoint("grpc://localhost"), "2.50.0")
     check_is_safe(endpoint("grpc://localhost"), "2.73.0dev")
     with pytest.raises(EndpointError, match=r"Triton 2\.49\.0; shared memory needs 2\.50 or newer"):

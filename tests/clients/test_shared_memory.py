@@ -71,6 +71,7 @@ def test_failure_timeout_and_interruption_leave_nothing(stand_ins: Any, nothing_
 def test_the_server_refuses_to_unregister_a_region_in_use_and_the_client_waits_for_its_end(
     stand_ins: Any, nothing_is_left: None
 ) -> None:
+    """CLI-04."""
     transport = transport_for(endpoint(stand_ins.grpc))
     with connect(stand_ins.grpc, shared_memory=True) as client:
         with pytest.raises(RequestTimeout):

@@ -110,6 +110,7 @@ def test_the_same_steps_serve_asyncio() -> None:
 
 
 def test_a_region_still_read_is_tried_again_until_the_server_lets_go() -> None:
+    """CLI-04."""
     server, names = Server(), []
     shared = sharing(server)
     run(shared.place(BIG, names), server)
@@ -119,6 +120,7 @@ def test_a_region_still_read_is_tried_again_until_the_server_lets_go() -> None:
 
 
 def test_a_region_not_let_go_in_time_is_unregistered_by_the_next_request() -> None:
+    """CLI-04."""
     server, names = Server(), []
     shared = sharing(server)
     run(shared.place(BIG, names), server)
@@ -160,6 +162,7 @@ def test_release_after_close_does_nothing() -> None:
 
 
 def test_close_warns_of_a_region_that_is_never_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CLI-04: retried, then reported."""
     monkeypatch.setattr("clients.sharing.CLOSING_PAUSES_S", (0.0,))
     server, names = Server(), []
     shared = sharing(server)
@@ -201,6 +204,7 @@ def test_what_a_dead_client_left_is_unregistered_before_the_first_region() -> No
 
 
 def test_an_old_server_is_refused_every_time() -> None:
+    """CLI-04: one that would crash."""
     server = Server(version="2.40.0")
     shared = sharing(server)
     for _ in range(2):

@@ -33,17 +33,20 @@ def test_inputs_that_fit_become_the_request() -> None:
 
 
 def test_one_item_gets_the_batch_dimension_of_a_batching_model() -> None:
+    """BAT-04."""
     assert shape_of(BATCHED, floats(4)) == (1, 4)
     assert shape_of(BATCHED, floats(8, 4)) == (8, 4)
 
 
 def test_the_batch_dimension_is_never_added_to_a_model_that_does_not_batch() -> None:
+    """BAT-04."""
     with pytest.raises(ArrayError, match=r"plain, input X: shape \[2\]; \[-1, 2\] is needed"):
         shape_of(PLAIN, floats(2))
 
 
 @pytest.mark.parametrize("shape", [(9, 4), (0, 4), (1, 1, 4), (5,), (2, 5)])
 def test_a_shape_that_can_not_fit_is_refused_with_both_shapes(shape: tuple[int, ...]) -> None:
+    """BAT-04: another rank, and a batch of 9 where 8 are taken."""
     with pytest.raises(ArrayError) as caught:
         shape_of(BATCHED, floats(*shape))
     assert str(list(shape)) in str(caught.value)
@@ -66,6 +69,7 @@ def test_another_datatype_is_refused_not_converted() -> None:
 
 
 def test_a_model_that_streams_is_told_before_anything_is_sent() -> None:
+    """ENS-15: the served config says so, of an ensemble too."""
     decoupled = signature('name: "llm" model_transaction_policy {decoupled: true}')
     with pytest.raises(EndpointError, match=r"llm: the model is decoupled.*Call stream\(\)"):
         check_answers_once(decoupled)

@@ -67,6 +67,7 @@ def test_assistant_answers_about_a_photo_alone(client: Client) -> None:
 
 
 def test_the_server_says_that_the_assistant_is_decoupled_and_transcribe_is_not(served: EmbeddedServer) -> None:
+    """ENS-15."""
     import tritonclient.grpc as triton
 
     with triton.InferenceServerClient(served.grpc) as raw:

@@ -41,6 +41,7 @@ def test_an_input_in_a_region_is_named_not_sent() -> None:
 
 
 def test_a_streamed_request_asks_for_the_empty_final_response() -> None:
+    """VLL-07."""
     message = stream_message(request())
     assert message.parameters["triton_enable_empty_final_response"].bool_param
     assert "triton_enable_empty_final_response" not in infer_message(request()).parameters
@@ -72,10 +73,12 @@ def test_outputs_are_read_as_tritonclient_reads_them() -> None:
 
 @pytest.mark.parametrize(("flag", "is_final"), [(None, True), (True, True), (False, False)])
 def test_the_final_flag_is_read_and_a_plain_answer_is_final(flag: bool | None, is_final: bool) -> None:
+    """VLL-07."""
     assert response_of(answer(is_final=flag)).is_final is is_final
 
 
 def test_a_request_too_large_for_one_message_is_refused_before_it_is_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CLI-01."""
     monkeypatch.setattr("clients.arrays.MAX_REQUEST_BYTES", 11)
     with pytest.raises(ArrayError, match="m, input X: the request has 12 bytes; 11 is the limit"):
         infer_message(request(tensor("X", np.zeros(3, np.float32))))

@@ -58,6 +58,7 @@ def test_every_parameter_of_the_installed_vllm_is_either_served_or_refused_with_
 
 @pytest.mark.parametrize("name", VALID)
 def test_a_valid_value_reaches_vllm(name: str) -> None:
+    """CLI-10."""
     given = getattr(params(json.dumps({name: VALID[name]}), temperature=1.0), name)
     if name == "logit_bias":
         assert given == {5: -1.0}
@@ -99,6 +100,7 @@ def test_what_is_asked_for_wins_over_what_the_model_suggests() -> None:
     ],
 )
 def test_an_unknown_name_is_refused_with_the_nearest_one(given: str, nearest: str) -> None:
+    """CLI-10."""
     with pytest.raises(SamplingError, match=f"unknown {given}; .*did you mean {nearest} instead of {given}"):
         params(json.dumps({given: 1, "max_tokens": 4}))
 

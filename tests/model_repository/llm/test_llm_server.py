@@ -169,6 +169,7 @@ def test_sixteen_requests_at_once_take_much_less_than_sixteen_times_one(llm_serv
 
 
 def test_generation_stops_when_grpc_clients_go_away(llm_server: Llm) -> None:
+    """VLL-05, with the real engine."""
     one_takes_s = seconds_of_a_long_answer(llm_server)
     gone = [llm_server.stream() for _ in range(llm_server.engine["max_num_seqs"])]
     for stream in gone:
@@ -184,6 +185,7 @@ def test_generation_stops_when_grpc_clients_go_away(llm_server: Llm) -> None:
 
 
 def test_generation_stops_when_http_clients_close_their_connection(llm_server: Llm) -> None:
+    """VLL-05, with the real engine."""
     one_takes_s = seconds_of_a_long_answer(llm_server)
     body = json.dumps({"MESSAGES": MESSAGES, "SAMPLING_PARAMETERS": LONG})
     gone = [http.client.HTTPConnection(llm_server.http) for _ in range(llm_server.engine["max_num_seqs"])]

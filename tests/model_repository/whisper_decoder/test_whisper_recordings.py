@@ -117,6 +117,7 @@ def test_tokens_are_the_package_s_on_every_recording_while_all_share_the_batch(r
 
 @pytest.mark.slow
 def test_tokens_are_the_package_s_on_a_recording_of_more_than_a_minute(recordings, network, listener) -> None:
+    """WHI-03: in exact mode the windows behind the first are the decoder's to encode."""
     samples = joined([*recordings.values(), *recordings.values()], seed=0)
     assert len(samples) > 60 * 16000
     job = listener.listen(listener.ask_of(samples, language="en")).result(120)

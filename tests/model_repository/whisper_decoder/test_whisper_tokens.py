@@ -28,6 +28,7 @@ def test_special_tokens_have_no_text(multilingual) -> None:
 @pytest.mark.parametrize("before", [0, 3, 400])
 @pytest.mark.parametrize(("language", "task"), [("fr", "transcribe"), ("fr", "translate"), ("yue", "transcribe")])
 def test_prompts_are_the_package_s(multilingual, language: str, task: str, before: int) -> None:
+    """WHI-04; with timestamps, so without <|notimestamps|>."""
     said = list(range(100, 100 + before))
     options = DecodingOptions(language=language, task=task, prompt=said, fp16=False)
     expected = DecodingTask(reference_network(multilingual.checkpoint), options).initial_tokens
@@ -35,6 +36,7 @@ def test_prompts_are_the_package_s(multilingual, language: str, task: str, befor
 
 
 def test_english_only_prompts_have_neither_language_nor_task(english) -> None:
+    """WHI-04."""
     assert prompt_of(english.tokens, "en", "transcribe", [], 448) == [english.tokens.sot]
     assert prompt_of(english.tokens, "en", "transcribe", [7], 448) == [english.tokens.sot_prev, 7, english.tokens.sot]
 
@@ -43,10 +45,12 @@ def test_english_only_prompts_have_neither_language_nor_task(english) -> None:
     ("asked", "meant"), [("", None), ("fr", "fr"), (" FR ", "fr"), ("French", "fr"), ("castilian", "es")]
 )
 def test_a_language_is_known_by_code_and_by_name(multilingual, asked: str, meant: str | None) -> None:
+    """WHI-04: an empty one asks for detection."""
     assert language_of(multilingual.tokens, asked) == meant
 
 
 def test_an_unknown_language_is_answered_with_the_list(multilingual) -> None:
+    """WHI-04."""
     with pytest.raises(InputError, match='LANGUAGE: "klingon"; one of en, zh, de, .*yue is expected; leave it empty'):
         language_of(multilingual.tokens, "klingon")
 

@@ -67,6 +67,7 @@ def as_tuples(segments) -> list[tuple]:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_windows_prompts_and_segments_are_the_package_s(english, dimensions, seed: int) -> None:
+    """WHI-03: with the offset of each window in its times."""
     expected, prompts = package_s_transcript(Script(seed, english.tokens), dimensions)
 
     script = Script(seed, english.tokens)

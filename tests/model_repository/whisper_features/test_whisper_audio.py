@@ -21,6 +21,7 @@ def sounds(samples: int) -> np.ndarray:
 @pytest.mark.parametrize("n_mels", [80, 128])
 @pytest.mark.parametrize("samples", [1, 159, 160, 201, 400, 16000, 16000 * 30, 16000 * 62 + 7280])
 def test_frames_are_the_package_s(samples: int, n_mels: int) -> None:
+    """WHI-03 and WHI-04: 62.455 s are 6245 frames, and the numbers are those of the reference."""
     audio = sounds(samples)
     expected = whisper.log_mel_spectrogram(audio, n_mels, padding=480000).numpy()[:, :-3000]
     found = log_mel(audio, n_mels)
@@ -43,6 +44,7 @@ def test_computing_in_chunks_changes_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_windows_hold_the_spans_and_zeros_behind_them() -> None:
+    """WHI-03: a short window is filled up with zeros."""
     mel = np.arange(2 * 3500, dtype=np.float32).reshape(2, 3500) + 1
     out = windows(mel, np.array([[0, 3000], [3000, 500]]))
     assert out.shape == (2, 2, 3000)
@@ -63,6 +65,7 @@ def test_windows_hold_the_spans_and_zeros_behind_them() -> None:
     ],
 )
 def test_what_cannot_be_transcribed_is_an_error_that_says_why(samples: np.ndarray, message: str) -> None:
+    """WHI-03: no samples are an error; too many are refused, never cut."""
     with pytest.raises(InputError, match=message):
         check_samples(samples, max_audio_seconds=3)
 

@@ -11,6 +11,7 @@ def mel_of(frames: int, seed: int = 0) -> np.ndarray:
 
 @given(st.integers(0, 20_000), st.integers(0, 3))
 def test_fast_windows_lie_back_to_back_over_every_frame(frames: int, seed: int) -> None:
+    """WHI-03."""
     spans = plan_spans(mel_of(frames, seed), "fast")
     assert spans.dtype == np.int32
     assert spans[0, 0] == 0
@@ -21,6 +22,7 @@ def test_fast_windows_lie_back_to_back_over_every_frame(frames: int, seed: int) 
 
 
 def test_62_455_seconds_are_3_windows() -> None:
+    """WHI-03."""
     assert len(plan_spans(mel_of(6245), "fast")) == 3
 
 

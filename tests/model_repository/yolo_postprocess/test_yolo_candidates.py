@@ -53,6 +53,7 @@ def test_of_a_fixed_batch_only_the_first_row_is_the_picture(layout: str) -> None
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_rows_of_padding_are_never_boxes(layout: str) -> None:
+    """YOL-09."""
     empty = np.zeros_like(answers(layout))
     found = candidates_in(empty, layout, CLASSES, 0)
     assert found.boxes.shape == (0, 4)

@@ -107,6 +107,7 @@ def test_a_bad_request_is_refused_by_the_inputs_name_and_the_next_one_works(
 def test_many_pictures_at_once_each_get_their_own_answer(
     client: grpc.InferenceServerClient, photo: Image.Image
 ) -> None:
+    """YOL-09, the three steps together."""
     shifted = []
     for offset in range(0, 160, 10):
         canvas = Image.new("RGB", (800, 560), (114, 114, 114))

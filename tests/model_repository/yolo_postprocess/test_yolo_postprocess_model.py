@@ -114,6 +114,7 @@ def test_the_answer_of_another_network_is_refused(load: Callable[..., Model]) ->
 
 
 def test_many_at_once_give_what_each_gives_alone(load: Callable[..., Model]) -> None:
+    """YOL-09."""
     model = load()
     requests = [asked(np.roll(ROWS, n, axis=0).T, CONFIDENCE=0.1 * n) for n in range(5)]
     for together, alone in zip(model.execute(requests), map(model.infer, requests), strict=True):

@@ -19,6 +19,7 @@ from yolo_letterbox import Letterbox, letterbox_for, pad, placed_size, resize_bi
     ],
 )
 def test_any_picture_is_padded_to_exactly_the_served_size(size: tuple, placed: tuple, pads: tuple) -> None:
+    """YOL-01."""
     letterbox = letterbox_for(*size, 640, 640)
     assert (letterbox.placed_width, letterbox.placed_height) == placed
     assert (letterbox.pad_x, letterbox.pad_y) == pads

@@ -66,6 +66,7 @@ def test_a_bad_picture_fails_alone_and_is_named(load: Callable[..., Model]) -> N
 
 
 def test_many_at_once_give_what_each_gives_alone(load: Callable[..., Model]) -> None:
+    """YOL-09."""
     model = load()
     pictures = [{"IMAGE": picture(30 + n, 40, (n, 2 * n, 250 - n))} for n in range(5)]
     for together, alone in zip(model.execute(pictures), map(model.infer, pictures), strict=True):
@@ -74,6 +75,7 @@ def test_many_at_once_give_what_each_gives_alone(load: Callable[..., Model]) -> 
 
 
 def test_the_input_has_the_networks_size_and_precision(load: Callable[..., Model]) -> None:
+    """YOL-01: whatever the picture's sides."""
     images = load(width=640, height=320, data_type="TYPE_FP16").infer({"IMAGE": picture()})["IMAGES"]
     assert images.shape == (3, 320, 640)
     assert images.dtype == np.float16

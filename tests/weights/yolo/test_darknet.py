@@ -141,6 +141,7 @@ def test_the_file_fits_the_servers_onnx_runtime_and_holds_no_path_of_this_machin
 
 
 def test_a_batch_gives_what_its_pictures_give_alone(small: tuple, run_network: Callable) -> None:
+    """YOL-09."""
     images = np.random.default_rng(0).random((3, 3, 64, 64), np.float32)
     alone = np.concatenate([run_network(small[1], image[None]) for image in images])
     assert np.allclose(run_network(small[1], images), alone, atol=1e-3)

@@ -68,6 +68,7 @@ def test_the_same_file_gives_the_boxes_of_ultralytics_within_a_pixel(case: str, 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_batch_gives_what_its_pictures_give_alone(case: str, exports: dict, run_network: Callable) -> None:
+    """YOL-09: with NMS outside, inside, and none needed."""
     images = np.random.default_rng(3).random((4, 3, SIZE, SIZE), np.float32)
     together = run_network(exports[case], images)
     alone = np.concatenate([run_network(exports[case], image[None]) for image in images])
