@@ -17,7 +17,14 @@ DEFAULT = "tiny-llama"
 PASS_THROUGH = ("TRANSCRIPT", "DETECTIONS")
 
 # The small Llama on a CPU, beside the other models: 4 kB of cache for each token, 64,000 tokens in all.
-_TINY = {"dtype": "float32", "max_model_len": 2048, "enforce_eager": True, "kv_cache_memory_bytes": 256 << 20}
+_TINY = {
+    "dtype": "float32",
+    "max_model_len": 2048,
+    "max_num_seqs": 16,
+    "enforce_eager": True,
+    "kv_cache_memory_bytes": 256 << 20,
+    "override_generation_config": {"temperature": 0.0},  # it copies; chance can only harm
+}
 # Any other checkpoint: vLLM would take nine tenths of the device, and other models live on it, too.
 _OTHER = {"gpu_memory_utilization": 0.5}
 

@@ -13,16 +13,17 @@ pytestmark = [pytest.mark.server, pytest.mark.slow]
 MESSAGES = chat("Yes.", "1 cup", "What do you hear and see?")
 
 
-def engine_pids() -> list[int]:
-    """Engine processes below this one."""
+def engine_pids() -> set[int]:
+    """Engine processes below this one, those of the server that all tests share among them."""
     below = psutil.Process().children(recursive=True)
-    return [child.pid for child in below if "EngineCore" in " ".join(child.cmdline())]
+    return {child.pid for child in below if "EngineCore" in " ".join(child.cmdline())}
 
 
 def test_a_dead_engine_is_told_to_those_it_left_and_started_anew(tmp_path: Path) -> None:
+    others = engine_pids()
     with server(write_llm(tmp_path)) as llm:
         expected = joined(llm.ask(MESSAGES=MESSAGES))
-        (engine,) = engine_pids()
+        (engine,) = engine_pids() - others
         with llm.stream() as stream:
             stream.send(MESSAGES=MESSAGES, SAMPLING_PARAMETERS='{"ignore_eos": true, "max_tokens": 2000}')
             responses = stream.receive()
@@ -31,7 +32,7 @@ def test_a_dead_engine_is_told_to_those_it_left_and_started_anew(tmp_path: Path)
             last = list(responses)[-1]
         assert last.error is not None and "the engine died while it answered" in last.error
         assert joined(llm.ask(MESSAGES=MESSAGES)) == expected, "the next request must be answered, by a new engine"
-        (another,) = engine_pids()
+        (another,) = engine_pids() - others
         assert another != engine
     assert not psutil.pid_exists(another), "with the server its engine must go"
 
