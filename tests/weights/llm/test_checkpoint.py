@@ -14,8 +14,8 @@ from weights.llm.train_tiny import Batches, PromptText
 
 # The share of exactly right answers that each set must reach, over few prompts; the model card has them all.
 AT_LEAST = {
-    "random, words and questions as in training": 0.97,
-    "random, half of the words and all questions never trained on": 0.95,
+    "random, words and questions as in training": 0.92,
+    "random, half of the words and all questions never trained on": 0.90,
     "Whisper's transcripts of real recordings": 0.97,
     "sentences as people say them": 0.97,
     "two-word class names": 0.98,
