@@ -42,7 +42,10 @@ image: install  ## build the images of the server and the gateway (needs docker)
 	[subprocess.run(build_command(read_versions(), one), check=True) for one in ('server', 'gateway')]"
 
 test: build-repo lint types diff  ## form, types, stale configs, then the whole test suite, the real server included
-	@$(PYTEST)
+	@# The slow tests that need no server (pure computing) run beside the others, which mostly wait.
+	@$(PYTEST) -m "slow and not server" > .cache/test-slow.log 2>&1 & slow=$$!; \
+	$(PYTEST) -m "server or not slow"; others=$$?; \
+	wait $$slow; slow=$$?; cat .cache/test-slow.log; exit $$((others | slow))
 
 test-server: build-repo  ## only the tests that need the real server
 	@$(PYTEST) -m server
