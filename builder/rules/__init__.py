@@ -38,7 +38,8 @@ from builder.rules import (
 )
 from builder.rules.pipelines import Declared
 
-MODEL_RULES: tuple[Rule[Entry], ...] = (
+# Of the text and its fields: also asked of a model whose text does not parse.
+_OF_THE_TEXT: tuple[Rule[Entry], ...] = (
     text.not_parsed,
     text.given_twice,
     text.placeholder,
@@ -52,6 +53,10 @@ MODEL_RULES: tuple[Rule[Entry], ...] = (
     fields.unknown_number,
     fields.two_of_one,
     fields.newer_than_target,
+)
+
+MODEL_RULES: tuple[Rule[Entry], ...] = (
+    *_OF_THE_TEXT,
     names.unusable_name,
     names.other_name,
     names.ensemble_platform,
@@ -185,19 +190,7 @@ PIPELINE_RULES: tuple[Rule[Declared], ...] = (
 
 # Asked of every model, and alone of one whose text does not parse.
 TEXT_RULES: tuple[Rule[Entry], ...] = (
-    text.not_parsed,
-    text.given_twice,
-    text.placeholder,
-    text.placeholder_in_string,
-    text.duplicate_key,
-    text.not_utf8,
-    fields.unknown_field,
-    fields.unknown_in_entry,
-    fields.wrong_type,
-    fields.unknown_value,
-    fields.unknown_number,
-    fields.two_of_one,
-    fields.newer_than_target,
+    *_OF_THE_TEXT,
     folders.overflowing_version,
     folders.config_is_folder,
     folders.unread_config,
