@@ -22,7 +22,7 @@ def test_what_is_too_much_is_refused_fast_and_the_rest_answered_rightly(served: 
     under, normal = found["overload"], found["normal"]
     assert under["sent"] == under["answered"] + under["refused"], found
     assert under["wrong"] == under["failed"] == under["lost"] == 0, found
-    assert under["refused"] > under["answered"] / 2, f"it was not overloaded: {found}"
+    assert under["refused"] > under["answered"], "it was not overloaded"
     # Never more in flight than when the capacity was measured: an answer takes as long as then, and what refusals cost.
     assert under["answer_p95"] < 4 * normal["answer_p95"], found
     assert under["refusal_p50"] < normal["answer_p50"], found
