@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from builder.fields import ROOT, FieldInfo, messages
-from builder.pbtxt.enums import enum_numbers
+from builder.pbtxt.cursor import Cursor, Stop
+from builder.pbtxt.scalars import BOOLS, default, has_presence, integer, scalar, wrong_type
 from builder.pbtxt.tokens import (
     BROKEN_STRING,
     END,
@@ -22,21 +23,12 @@ from builder.pbtxt.tokens import (
     STRING,
     SYMBOL,
     string_value,
-    tokenize,
 )
 from builder.pbtxt.values import Document, Message, Mistyped, Problem, ProblemKind
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 64
-MAX_PROBLEMS = 50
 
-_RANGES = {
-    "int32": (-(2**31), 2**31 - 1),
-    "uint32": (0, 2**32 - 1),
-    "int64": (-(2**63), 2**63 - 1),
-    "uint64": (0, 2**64 - 1),
-}
-_BOOLS = {"true": True, "True": True, "t": True, "false": False, "False": False, "f": False}
 _CLOSERS = {"{": "}", "<": ">"}
 
 
@@ -60,55 +52,8 @@ def read(data: str | bytes, message: str = ROOT) -> Document:
     return Document(text=text, config=config, problems=tuple(sorted(reader.problems, key=lambda one: one.offset)))
 
 
-class _Stop(Exception):
-    """The message at hand cannot be read any further; the reader goes on behind it."""
-
-
-class _Reader:
+class _Reader(Cursor):
     """One pass over the tokens of one text."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.kinds, self.texts, self.offsets = tokenize(text)
-        self.index = 0
-        self.depth = 0
-        self.path: list[str] = []
-        self.problems: list[Problem] = []
-
-    # Problems
-
-    def problem(
-        self, kind: ProblemKind, offset: int, found: str, expected: str, name: str = "", message: str = ""
-    ) -> None:
-        if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(
-                Problem(
-                    kind=kind,
-                    offset=offset,
-                    path=".".join(self.path),
-                    name=name,
-                    message=message,
-                    found=found,
-                    expected=expected,
-                )
-            )
-
-    def unexpected(self, expected: str) -> None:
-        """Say that the token at hand is not what the format wants."""
-        kind, token, offset = self.kinds[self.index], self.texts[self.index], self.offsets[self.index]
-        if kind == PLACEHOLDER:
-            self.placeholder(offset, token)
-        elif kind == BROKEN_STRING:
-            self.problem(
-                ProblemKind.SYNTAX, offset, "a string that is not closed on its line", "a closing quote is needed"
-            )
-        else:
-            found = "the end of the file" if kind == END else f"`{token[:40]}`"
-            self.problem(ProblemKind.SYNTAX, offset, found, expected)
-
-    def placeholder(self, offset: int, token: str, *, in_string: bool = False) -> None:
-        expected = "a text without placeholders is needed" if in_string else "a value is needed"
-        self.problem(ProblemKind.PLACEHOLDER, offset, f"the placeholder {token}", expected, name=token.strip("${}"))
 
     # Messages
 
@@ -148,26 +93,23 @@ class _Reader:
                         self._field(result, info)
                     else:
                         self._unknown_field(result, message, known=table is not None)
-                except _Stop:
+                except Stop:
                     self._skip_to_next_field(closer)
                 if texts[self.index] in (",", ";") and kinds[self.index] == SYMBOL:
                     self.index += 1
             elif kind == END or (kind == SYMBOL and texts[self.index] in ("}", ">")):
                 return
             else:
-                self._odd_token()
+                self.unexpected("a field's name is needed here")
                 self._skip_to_next_field(closer)
-
-    def _odd_token(self) -> None:
-        self.unexpected("a field's name is needed here")
 
     def _field(self, result: Message, info: FieldInfo) -> None:
         name, offset = info.name, self.offsets[self.index]
         self.index += 1
-        colon = self._take(":")
+        colon = self.take(":")
         if not colon and info.kind != "message" and not info.map_key:
             self.unexpected(f"a colon is needed behind {name}")
-            raise _Stop
+            raise Stop
         if not info.repeated and not info.map_key:
             value = self._value(info)
             self._check_once(result, info, offset)
@@ -177,15 +119,15 @@ class _Reader:
         if name not in result:
             result[name] = Message(offset) if info.map_key else []
             result.at[name] = offset if info.map_key or info.kind == "message" else []
-        if self._take("["):
-            while not self._take("]"):
+        if self.take("["):
+            while not self.take("]"):
                 self._add(result, info)
-                if self._take("]"):
+                if self.take("]"):
                     break
-                if not self._take(","):
+                if not self.take(","):
                     self.unexpected("a comma or `]` is needed here")
-                    raise _Stop
-                if self._at("]"):
+                    raise Stop
+                if self.at("]"):
                     self.unexpected("a value is needed behind the comma")
             return
         self._add(result, info)
@@ -206,7 +148,7 @@ class _Reader:
         key = entry.get("key", "" if info.map_key == "string" else 0)
         value = entry.get("value")
         if value is None:
-            value = Message(offset) if info.kind == "message" else _default(info)
+            value = Message(offset) if info.kind == "message" else default(info)
         if key in entries:
             self.problem(
                 ProblemKind.DUPLICATE_KEY,
@@ -222,7 +164,7 @@ class _Reader:
         opener, offset = self.texts[self.index], self.offsets[self.index]
         if self.kinds[self.index] != SYMBOL or opener not in _CLOSERS:
             self.unexpected(f"`{{` is needed behind {name}")
-            raise _Stop
+            raise Stop
         self.depth += 1
         if self.depth > MAX_DEPTH:
             self.problem(
@@ -238,7 +180,7 @@ class _Reader:
         self._fields(result, message, closer)
         self.path.pop()
         self.depth -= 1
-        if not self._take(closer):
+        if not self.take(closer):
             self.unexpected(f"`{closer}` is needed to close {name}")
             if self.kinds[self.index] == SYMBOL and self.texts[self.index] in ("}", ">"):
                 self.index += 1
@@ -246,7 +188,7 @@ class _Reader:
 
     def _check_once(self, result: Message, info: FieldInfo, offset: int) -> None:
         """Refuse what the server's parser refuses: a field that has a value already, a second member of a oneof."""
-        if info.name in result and _has_presence(info, result[info.name]):
+        if info.name in result and has_presence(info, result[info.name]):
             self.problem(
                 ProblemKind.GIVEN_TWICE, offset, f"{info.name} a second time", "this field stands once", name=info.name
             )
@@ -274,83 +216,31 @@ class _Reader:
             self.unexpected(f"a value is needed for {info.name}")
             if kind == PLACEHOLDER:
                 self.index += 1
-                return _default(info)
-            raise _Stop
+                return default(info)
+            raise Stop
         if info.type == "string":
             return self._string(info)
-        negative = self._take("-")
+        negative = self.take("-")
         kind, token, offset = self.kinds[self.index], self.texts[self.index], self.offsets[self.index]
         if kind not in (NUMBER, IDENTIFIER, STRING):
             self.unexpected(f"a value is needed for {info.name}")
-            raise _Stop
+            raise Stop
         self.index += 1
         if kind == NUMBER and self.kinds[self.index] == IDENTIFIER and self.offsets[self.index] == offset + len(token):
             self.problem(ProblemKind.SYNTAX, offset, f"`{token}{self.texts[self.index]}`", "a number ends with a space")
             self.index += 1
-        return self._scalar(info, kind, token, offset, negative)
-
-    def _scalar(self, info: FieldInfo, kind: int, token: str, offset: int, negative: bool) -> Any:
-        if info.kind == "enum":
-            return self._enum(info, kind, token, offset, negative)
-        if info.type == "bool":
-            if kind == IDENTIFIER and token in _BOOLS and not negative:
-                return _BOOLS[token]
-            number = _integer(token) if kind == NUMBER else None
-            if number in (0, 1) and not negative:
-                return bool(number)
-            return self._wrong(info, offset, token, "true or false is needed")
-        if info.type in ("float", "double"):
-            return self._float(info, kind, token, offset, negative)
-        number = _integer(token) if kind == NUMBER else None
-        if number is None:
-            return self._wrong(info, offset, token, "a whole number is needed")
-        number = -number if negative else number
-        low, high = _RANGES[info.type]
-        if not low <= number <= high:
-            self.problem(
-                ProblemKind.OUT_OF_RANGE,
-                offset,
-                f"{info.name}: {token[:40]}",
-                f"{info.type} reaches from {low} to {high}",
-                name=info.name,
-            )
-            return Mistyped(f"{'-' if negative else ''}{token[:40]}")
-        return number
-
-    def _float(self, info: FieldInfo, kind: int, token: str, offset: int, negative: bool) -> float | Mistyped:
-        sign = -1.0 if negative else 1.0
-        if kind == IDENTIFIER and token.lower() in ("inf", "infinity", "nan"):
-            return sign * float(token)
-        is_octal = len(token) > 1 and token[0] == "0" and token.isdigit()
-        if kind == NUMBER and token[:2].lower() != "0x" and not is_octal:
-            return sign * float(token.rstrip("fF"))
-        return self._wrong(info, offset, token, "a decimal number is needed")
-
-    def _enum(self, info: FieldInfo, kind: int, token: str, offset: int, negative: bool) -> str | int | Mistyped:
-        by_name, by_number = enum_numbers()[info.type]
-        if kind == IDENTIFIER and not negative:
-            if token not in by_name:
-                self.problem(
-                    ProblemKind.UNKNOWN_ENUM_VALUE,
-                    offset,
-                    f"{info.name}: {token}",
-                    f"one of {', '.join(by_name)} is needed",
-                    name=token,
-                    message=info.type,
-                )
-            return token
-        number = _integer(token) if kind == NUMBER else None
-        if number is None:
-            return self._wrong(info, offset, token, f"one of {', '.join(by_name)} is needed")
-        number = -number if negative else number
-        return by_number.get(number, number)
+        value, mistake = scalar(info, kind, token, negative)
+        if mistake is not None:
+            self.mistake(offset, mistake)
+        return value
 
     def _string(self, info: FieldInfo) -> str | Mistyped:
         if self.kinds[self.index] != STRING:
             token, offset = self.texts[self.index], self.offsets[self.index]
-            wrong = self._wrong(info, offset, token, "a text in quotes is needed")
+            wrong, mistake = wrong_type(info, token, "a text in quotes is needed")
+            self.mistake(offset, mistake)
             if self.kinds[self.index] == SYMBOL:
-                raise _Stop
+                raise Stop
             self.index += 1
             return wrong
         parts = []
@@ -367,14 +257,8 @@ class _Reader:
             self.index += 1
         if self.kinds[self.index] == BROKEN_STRING:
             self.unexpected("")
-            raise _Stop
+            raise Stop
         return parts[0] if len(parts) == 1 else _joined(parts)
-
-    def _wrong(self, info: FieldInfo, offset: int, token: str, expected: str) -> Mistyped:
-        self.problem(
-            ProblemKind.WRONG_TYPE, offset, f"{info.name}: {token[:40]}", expected, name=info.name, message=info.message
-        )
-        return Mistyped(token[:40])
 
     # What is not in the table, and going on after a mistake
 
@@ -386,9 +270,9 @@ class _Reader:
                 ProblemKind.UNKNOWN_FIELD, offset, f"the field {name}", f"a field of {message} is needed", name, message
             )
         self.index += 1
-        if not self._take(":") and not self._at("{") and not self._at("<"):
+        if not self.take(":") and not self.at("{") and not self.at("<"):
             self.unexpected(f"a colon is needed behind {name}")
-            raise _Stop
+            raise Stop
         value = self._unknown_value(name)
         if name in result:
             previous = result[name]
@@ -398,17 +282,17 @@ class _Reader:
         result.at[name] = offset
 
     def _unknown_value(self, name: str) -> Any:
-        if self._at("{") or self._at("<"):
+        if self.at("{") or self.at("<"):
             return self._message("", name)
-        if self._take("["):
+        if self.take("["):
             values = []
-            while not self._take("]"):
+            while not self.take("]"):
                 values.append(self._unknown_value(name))
-                if not self._take(",") and not self._at("]"):
+                if not self.take(",") and not self.at("]"):
                     self.unexpected("a comma or `]` is needed here")
-                    raise _Stop
+                    raise Stop
             return values
-        negative = self._take("-")
+        negative = self.take("-")
         kind, token = self.kinds[self.index], self.texts[self.index]
         if kind == STRING:
             return self._string(
@@ -425,11 +309,11 @@ class _Reader:
             )
         if kind not in (IDENTIFIER, NUMBER):
             self.unexpected(f"a value is needed for {name}")
-            raise _Stop
+            raise Stop
         self.index += 1
         if kind == IDENTIFIER:
-            return _BOOLS.get(token, token)
-        number: float | None = _integer(token)
+            return BOOLS.get(token, token)
+        number: float | None = integer(token)
         if number is None:
             number = float(token.rstrip("fF")) if token[:2].lower() != "0x" else 0
         return -number if negative else number
@@ -450,42 +334,6 @@ class _Reader:
             elif kinds[self.index] == IDENTIFIER and level == 0 and texts[self.index + 1] in (":", "{", "<"):
                 return
             self.index += 1
-
-    def _at(self, symbol: str) -> bool:
-        return self.texts[self.index] == symbol and self.kinds[self.index] == SYMBOL
-
-    def _take(self, symbol: str) -> bool:
-        if self.texts[self.index] == symbol and self.kinds[self.index] == SYMBOL:
-            self.index += 1
-            return True
-        return False
-
-
-def _integer(token: str) -> int | None:
-    """The number of a decimal, octal or hexadecimal token; None for a fraction, an exponent, a wrong digit."""
-    try:
-        if token[:2] in ("0x", "0X"):
-            return int(token[2:], 16)
-        if not token.isdigit() or len(token) > 400:
-            return None if not token.isdigit() else 10**400
-        return int(token, 8) if token[0] == "0" and len(token) > 1 else int(token)
-    except ValueError:
-        return None
-
-
-def _has_presence(info: FieldInfo, value: Any) -> bool:
-    """Whether the server's parser sees this field as set: scalars only when they differ from their default."""
-    if info.oneof is not None or info.kind == "message":
-        return True
-    return bool(value != _default(info))
-
-
-def _default(info: FieldInfo) -> Any:
-    if info.kind == "enum":
-        return enum_numbers()[info.type][1][0]
-    if info.kind == "message":
-        return Message()
-    return {"string": "", "bool": False, "float": 0.0, "double": 0.0}.get(info.type, 0)
 
 
 def _joined(parts: list[str]) -> str:
