@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 if TYPE_CHECKING:
-    from embedded.revive import Reviver
     from embedded.server import EmbeddedServer
+    from starter.revive import Reviver
 
 app = typer.Typer()
 
@@ -117,9 +117,11 @@ def serve_embedded(directory: Path, *, verbose: bool, in_order: bool = False, **
     from rich.console import Console
 
     from embedded.display import Display
+    from embedded.flags import controlled
     from embedded.restrict import management
-    from embedded.revive import Reviver, controlled
     from embedded.server import EmbeddedServer
+    from starter.revive import Reviver
+    from starter.server import Server
 
     wanted = options["entry"] or options["load"] or ()
     if in_order:
@@ -140,7 +142,8 @@ def serve_embedded(directory: Path, *, verbose: bool, in_order: bool = False, **
                 server.wait_ready()
             names = load_in_order(server, wanted, managed.headers) if in_order else ()  # type: ignore[arg-type]
             say_ready(server, time.monotonic() - began, names)
-            if not ended_by_a_model(server, Reviver(server.http, managed.headers, say)) or restarts == MOST_RESTARTS:
+            manager = Server(address=server.http, headers=managed.headers, load_timeout_s=server.ready_timeout_s)
+            if not ended_by_a_model(server, Reviver(manager, say)) or restarts == MOST_RESTARTS:
                 break
             restarts += 1
             end(server)

@@ -35,3 +35,11 @@ def server_flags(
         # Applies to every Python model, those of our onnxruntime backend too.
         f"--backend-config=python,shm-region-prefix-name={shm_prefix}",
     )
+
+
+def controlled(load: Sequence[str] | None, flags: Sequence[str]) -> tuple[str, ...]:
+    """The flags, with what lets models be loaded anew: everything is still loaded at the start if `load` is None."""
+    has_mode = any(flag.startswith("--model-control-mode") for flag in flags)
+    if load is not None or has_mode:
+        return tuple(flags)
+    return ("--model-control-mode=explicit", "--load-model=*", *flags)

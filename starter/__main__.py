@@ -1,7 +1,7 @@
 """The program: `python3 -m starter run --entry assistant -- tritonserver ...`, and `check` for health probes.
 
-Exit status: 0 when it was told to end, 1 if a model does not load, the server's own if that ended by itself, 2 for
-wrong usage.
+Exit status: 0 when it was told to end, 1 if a model does not load or dies again and again, the server's own if that
+ended by itself, 2 for wrong usage.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from pathlib import Path
 
 from starter.errors import StarterError
 from starter.order import read_repository, start_order
+from starter.revive import Reviver
 from starter.server import Server
-from starter.start import Keeper, compile_served_code, start_models
+from starter.start import compile_served_code, start_models
 
 KEY_HEADER = "tritonkit-key"
 RESTRICTED = "model-repository,shared-memory,trace,logging"
-LOOK_EVERY_S = 2.0
+LOOK_EVERY_S = 0.3
 
 
 def parser() -> argparse.ArgumentParser:
@@ -89,12 +90,13 @@ def run(given: argparse.Namespace, command: Sequence[str]) -> int:
         entry = given.entry or list(order)
         start_models(server, models, order, entry, say)
         say(f"ready after {time.monotonic() - began:.1f} s: {', '.join(entry)}")
-        keeper = Keeper(server=server, models={name: models[name] for name in order}, pid=process.pid, say=say)
-        while process.poll() is None:
+        reviver = Reviver(server, say)
+        while process.poll() is None and not reviver.given_up:
             if not told_to_end:
-                keeper.look()
+                reviver.poll(process.pid)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(LOOK_EVERY_S)
+        # Who starts this program anew when it ends, a container's keeper, gets everything afresh.
         return 0 if told_to_end else process.returncode or 1
     except StarterError:
         if told_to_end:

@@ -12,7 +12,6 @@ from urllib.parse import quote
 from starter.errors import LoadError, ServerGone
 
 POLL_S = 0.1
-UNLOAD_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +50,7 @@ class Server:
             raise LoadError(f"{model}: loaded, and yet not ready. Look into the server's log.")
 
     def unload(self, model: str) -> None:
-        """Unload a model; returns once it is gone, or is only waited for by requests that will never end.
+        """Unload a model: no new request gets to it. Its processes may take a moment to end.
 
         A model whose process died with a request in it stays in the state UNLOADING for ever, and can be loaded again
         all the same (seen on 2.51).
@@ -63,9 +62,6 @@ class Server:
         status, text = self._post(f"/v2/repository/models/{quote(model)}/unload")
         if status != 200:
             raise LoadError(f"{model}: does not unload: {text}")
-        deadline = time.monotonic() + UNLOAD_S
-        while self._states(model) & {"READY", "LOADING", "UNLOADING"} and time.monotonic() < deadline:
-            time.sleep(POLL_S)
 
     def wait_live(self, is_running: Callable[[], bool], timeout_s: float) -> None:
         """Return once the server answers.
@@ -80,12 +76,6 @@ class Server:
             if time.monotonic() > deadline:
                 raise ServerGone(f"the server at {self.address} does not answer after {timeout_s:g} s.")
             time.sleep(POLL_S)
-
-    def _states(self, model: str) -> set[str]:
-        """The states of a model's versions."""
-        status, text = self._post("/v2/repository/index")
-        rows = json.loads(text) if status == 200 else []
-        return {row.get("state", "") for row in rows if row["name"] == model}
 
     def _answers(self, path: str) -> bool:
         try:

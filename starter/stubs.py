@@ -1,13 +1,12 @@
-"""Which Python models of a server have lost a process. Triton starts that of a decoupled model never again.
+"""The processes of a server's Python models.
 
-In: the server's process. Out: names. A model's process is a child of the server, with the model's path among its
-arguments; when it dies, the server leaves it there as a zombie.
+In: the server's process. A model's process is a child of it, with the model's path among its arguments; when it dies,
+the server leaves it there as a zombie.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -19,12 +18,6 @@ def living(server: int) -> dict[str, int]:
         if model and status(pid)[0] not in ("Z", "X", ""):
             found[model] = found.get(model, 0) + 1
     return found
-
-
-def lost(server: int, models: Iterable[str], before: dict[str, int]) -> tuple[str, ...]:
-    """Those of `models` that have fewer processes than `before`."""
-    now = living(server)
-    return tuple(name for name in models if now.get(name, 0) < before.get(name, 0))
 
 
 def children(parent: int) -> list[int]:

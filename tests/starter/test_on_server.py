@@ -180,7 +180,7 @@ def test_nobody_else_may_load_models(started):
 def test_a_dead_streaming_model_comes_back(started):
     assert "Stub process 'mortal_0_0' is not healthy" in str(started.ask(12))
     told = started.wait_for(lambda told: any("ready again" in line for line in told))
-    assert "mortal  died; loading it again" in told
+    assert "mortal: its process has died; loading it anew" in told
     assert started.ask(20) == 22
     log = started.log.read_text(errors="replace")
     assert len(re.findall(r'"loading: plain:1"', log)) == 1
