@@ -144,12 +144,15 @@ async def overload(
         began = time.monotonic()
         afterwards = Tally()
         await load._count(THINGS[0], afterwards)
+        after_s = time.monotonic() - began
+        again = await load.closed(callers, capacity_s)
         return {
             "capacity_per_s": round(per_s, 1),
             "offered_per_s": round(under.sent / seconds, 1),
             "normal": normal.summary(),
             "overload": under.summary(),
-            "afterwards": {**afterwards.summary(), "after_s": round(time.monotonic() - began, 3)},
+            "afterwards": {**afterwards.summary(), "after_s": round(after_s, 3)},
+            "normal_again": again.summary(),
             "memory_before": before,
             "memory_after": after,
         }

@@ -24,7 +24,8 @@ def test_what_is_too_much_is_refused_fast_and_the_rest_answered_rightly(served: 
     assert under["wrong"] == under["failed"] == under["lost"] == 0, found
     assert under["refused"] > under["answered"], "it was not overloaded"
     # Never more in flight than when the capacity was measured: an answer takes as long as then, and what refusals cost.
-    assert under["answer_p95"] < 4 * normal["answer_p95"], found
+    # (As before or as after, whichever is longer: something else may take the processor in the middle.)
+    assert under["answer_p95"] < 4 * max(normal["answer_p95"], found["normal_again"]["answer_p95"]), found
     assert under["refusal_p50"] < normal["answer_p50"], found
     assert found["memory_after"] - found["memory_before"] < GROWTH_BYTES, found
     assert found["afterwards"]["answered"] == 1 and found["afterwards"]["after_s"] < 1, found
