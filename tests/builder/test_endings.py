@@ -74,4 +74,4 @@ def test_a_real_server_does_not_come_up(ending: tuple[str, Path]) -> None:
     from fuzz.oracle import verdicts
 
     with pytest.raises(TimeoutError):
-        verdicts(ending[1], timeout_s=25)
+        verdicts(ending[1], timeout_s=12)
