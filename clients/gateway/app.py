@@ -12,7 +12,7 @@ from fastapi.responses import FileResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from clients.endpoint import endpoint
 from clients.errors import ClientError, EndpointError
@@ -24,7 +24,7 @@ from clients.gateway.detections import answer_detections
 from clients.gateway.guard import App, Guard
 from clients.gateway.metrics import Metrics
 from clients.gateway.names import HEARING, SEEING, SERVED, WRITING, check_model, ready_names
-from clients.gateway.problems import Problem, problem_from
+from clients.gateway.problems import ERROR, Problem, problem_from
 from clients.gateway.replies import json_response
 from clients.gateway.settings import Settings
 from clients.gateway.upstream import Upstream
@@ -40,6 +40,12 @@ PAGE_HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
+# What the OpenAPI page of the service says about answers beside JSON ones with status 200.
+ERRORS: dict[int | str, dict[str, Any]] = {
+    "default": {"description": "It failed, and why", "content": {"application/json": {"schema": ERROR}}}
+}
+STREAMED: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {}}}}
+WRITTEN: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {}, "text/plain": {}}}}
 
 
 def make_app(settings: Settings, transport: Callable[[], AsyncTransport] | None = None) -> App:
@@ -50,7 +56,7 @@ def make_app(settings: Settings, transport: Callable[[], AsyncTransport] | None 
     """
     metrics = Metrics()
     lifespan = _lifespan(settings, transport or grpc_transport(settings.server))
-    app = FastAPI(title="tritonkit gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
+    app = FastAPI(title="tritonkit gateway", docs_url=None, redoc_url=None, lifespan=lifespan, responses=ERRORS)
     app.state.settings, app.state.metrics = settings, metrics
     add_problem_handlers(app, settings)
     add_writing(app)
@@ -120,20 +126,20 @@ def as_problem(error: Exception) -> Problem:
             words = f"{param or 'the body'}: {first['msg']}"
             return Problem(400, words, code="invalid_value", param=param)
         case HTTPException():
-            return Problem(error.status_code, str(error.detail), code=None)
+            return Problem(error.status_code, str(error.detail), code=None, headers=error.headers)
     return Problem(500, "the gateway failed; its log says why.", code="internal_error")
 
 
 def add_writing(app: FastAPI) -> None:
     """The endpoints that write text."""
 
-    @app.post("/v1/chat/completions")
+    @app.post("/v1/chat/completions", responses=STREAMED)
     async def chat(body: ChatBody, request: Request) -> Response:
         state = request.app.state
         check_model(body.model, WRITING, state.settings.aliases)
         return await answer_chat(body, state.upstream, state.settings, state.metrics)
 
-    @app.post("/v1/completions")
+    @app.post("/v1/completions", responses=STREAMED)
     async def completions(body: CompletionBody, request: Request) -> Response:
         state = request.app.state
         check_model(body.model, {"llm": ()}, state.settings.aliases)
@@ -163,13 +169,13 @@ def add_hearing_and_seeing(app: FastAPI) -> None:
         )
         return await answer_audio(ask, state.upstream, state.settings)
 
-    @app.post("/v1/audio/transcriptions")
+    @app.post("/v1/audio/transcriptions", responses=WRITTEN)
     async def transcriptions(
         request: Request, file: Annotated[UploadFile, File()], model: Annotated[str, Form()]
     ) -> Response:
         return await hear(request, file, model, "transcribe")
 
-    @app.post("/v1/audio/translations")
+    @app.post("/v1/audio/translations", responses=WRITTEN)
     async def translations(
         request: Request, file: Annotated[UploadFile, File()], model: Annotated[str, Form()]
     ) -> Response:
@@ -236,7 +242,7 @@ def add_operations(app: FastAPI) -> None:
         response.status_code = 200 if all(is_ready.values()) else 503
         return response
 
-    @app.get("/metrics")
+    @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics(request: Request) -> Response:
         return Response(request.app.state.metrics.text(), media_type="text/plain; version=0.0.4")
 

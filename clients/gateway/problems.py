@@ -1,6 +1,7 @@
 """What a caller is told when something is wrong: OpenAI's shape, with the status that its clients act on."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.responses import Response
@@ -19,6 +20,24 @@ from clients.gateway.rejections import is_full, is_wrong_input
 
 # OpenAI's word for each status; its clients choose their exception by the status alone.
 KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
+# The form of every error, as OpenAPI describes it.
+_TEXT_OR_NULL = {"type": ["string", "null"]}
+ERROR: dict[str, Any] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "param", "code"],
+            "properties": {
+                "message": {"type": "string"},
+                "type": {"type": "string"},
+                "param": _TEXT_OR_NULL,
+                "code": _TEXT_OR_NULL,
+            },
+        }
+    },
+}
 
 
 class Problem(Exception):
@@ -28,11 +47,21 @@ class Problem(Exception):
         status: of HTTP.
         code: a word for programs, such as "unsupported_parameter".
         param: the part of the request that it is about.
+        headers: of the answer, beside those that every answer of its status has.
     """
 
-    def __init__(self, status: int, message: str, *, code: str | None = None, param: str | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str | None = None,
+        param: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(message)
         self.status, self.message, self.code, self.param = status, message, code, param
+        self.headers = dict(headers or {})
 
     def as_json(self) -> dict[str, Any]:
         """OpenAI's error object."""
@@ -41,7 +70,7 @@ class Problem(Exception):
 
     def as_response(self, retry_after_s: int) -> Response:
         """The response; callers that may try again are told when."""
-        headers = {"Retry-After": str(retry_after_s)} if self.status in (429, 503) else {}
+        headers = {**self.headers, **({"Retry-After": str(retry_after_s)} if self.status in (429, 503) else {})}
         if self.status == 401:
             headers["WWW-Authenticate"] = "Bearer"
         # ASCII: a message may quote half of a surrogate pair, which has no form in UTF-8.

@@ -17,19 +17,10 @@ from clients.endpoint import Endpoint
 from clients.gateway.app import make_app
 from clients.gateway.settings import Settings
 from clients.tensors import Request, Response
+from fuzz.odd import changed
 
 COUNT = 2000
-ODD: list[Any] = [
-    None, True, False, 0, -1, 1, 2**31, 2**63, -(2**70), 0.5, 1e308, float("nan"), float("inf"), "", "a", "\x00",
-    "\ud800", "é" * 50, "data:image/png;base64,QUJD", "data:", "http://127.0.0.1/", [], [[]], {}, {"type": "text"},
-    {"type": "image_url"}, {"type": "image_url", "image_url": "x"}, {"type": "input_audio", "input_audio": {"data": 1}},
-    {"type": "json_schema"}, {"type": "json_schema", "json_schema": 3}, {"type": ["x"]}, [1, 2], ["a", None],
-]  # fmt: skip
 CHAT = {"model": "llm", "messages": [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}]}
-KEYS = (
-    "model", "messages", "prompt", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens", "stop",
-    "seed", "temperature", "response_format", "logprobs", "tools", "tool_choice", "user", "\ud800", "include", "role",
-)  # fmt: skip
 
 
 class Answering:
@@ -51,24 +42,6 @@ class Answering:
 
     async def close(self) -> None:
         pass
-
-
-def changed(value: Any, chance: random.Random) -> Any:
-    """The value with one thing in it replaced, removed or added."""
-    if isinstance(value, dict) and value and chance.random() < 0.8:
-        key = chance.choice(list(value))
-        return {**value, key: changed(value[key], chance)} if chance.random() < 0.7 else with_odd(value, chance)
-    if isinstance(value, list) and value and chance.random() < 0.8:
-        place = chance.randrange(len(value))
-        return [*value[:place], changed(value[place], chance), *value[place + 1 :], *value[: chance.randrange(2)]]
-    return chance.choice(ODD)
-
-
-def with_odd(value: dict[str, Any], chance: random.Random) -> dict[str, Any]:
-    added = {**value, chance.choice(KEYS): chance.choice(ODD)}
-    if chance.random() < 0.3:
-        del added[chance.choice(list(added))]
-    return added
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/completions"])
