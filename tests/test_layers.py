@@ -26,17 +26,18 @@ LAYERS = (
     ("pictures", ("draw", "page")),
     ("rendering", ("render",)),
     ("disk", ("contents", "manifest", "transaction", "repository", "environments")),
-    ("reports", ("settings", "fixes", "reports", "checking")),
+    ("reports", ("settings", "tuned", "fixes", "reports", "checking")),
     ("edges", ("loading", "commands", "__init__", "__main__")),
 )
 LEVEL = {module: level for level, (_, modules) in enumerate(LAYERS) for module in modules}
 PURE = {"errors", "datatypes", "tensors", "examine", "graph", "decoupling", "variants", "findings", "plan", "rules"}
 FORBIDDEN = {
     "release": {"builder", "embedded", "weights"},
-    "builder": {"clients", "embedded", "tritonkit"},
-    "clients": {"builder", "embedded", "weights"},
+    "builder": {"clients", "embedded", "load", "tritonkit"},
+    "clients": {"builder", "embedded", "load", "weights"},
     "embedded": {"builder", "clients", "weights"},
     "weights": {"builder", "clients", "embedded"},
+    "load": {"builder", "embedded", "weights", "tritonkit"},
     "starter": {"builder", "clients", "embedded", "weights", "tritonkit"},
 }
 
