@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tritonkit.testing import LoadError, ModelError, RequestRefused, RuleBroken, load_model
+from tritonkit.testing import LoadError, ModelError, RequestRefused, RuleBroken, load_model, on_gpu
 
 MakeModel = Callable[..., Path]
 CONFIG = """
@@ -342,3 +342,28 @@ def test_rows_that_got_lost_are_told(make_model: MakeModel) -> None:
     )
     with load_model(folder) as model, pytest.raises(RuleBroken, match="1 rows in front, the request had 3"):
         model.infer({"X": np.ones((3, 1), np.float32)})
+
+
+def test_an_input_on_a_gpu_can_only_be_taken_by_dlpack(make_model: MakeModel) -> None:
+    folder = make_model(
+        "looks",
+        """
+        import numpy as np
+        import torch
+
+        class TritonPythonModel:
+            def execute(self, requests):
+                x = requests[0].inputs()[0]
+                if x.is_cpu():
+                    return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", x.as_numpy())])]
+                doubled = 2 * torch.from_dlpack(x.to_dlpack())
+                try:
+                    x.as_numpy()
+                except pb_utils.TritonModelException:
+                    return [pb_utils.InferenceResponse([pb_utils.Tensor.from_dlpack("Y", doubled)])]
+        """,
+    )
+    x = np.array([1, 2], np.float32)
+    with load_model(folder) as model:
+        assert model.infer({"X": x})["Y"].tolist() == [1, 2]
+        assert model.infer({"X": on_gpu(x)})["Y"].tolist() == [2, 4]

@@ -20,6 +20,9 @@ and `initialize`, and gives a `Model`:
 - `models={"encoder": other, "detector": function}` answers requests to other models (BLS): a loaded model, or a plain
   function from a dictionary of arrays to one.
 
+- `on_gpu(array)` is an input, or an output of another model, that the model sees as a tensor on a GPU, to be taken by
+  DLPack; `load_model(folder, profile="gpu")` loads it with `configs/gpu.pbtxt`, its instance on a GPU.
+
 The model gets `triton_python_backend_utils` as it is in Triton 2.51 (container 24.10), on the CPU. It is compared with
 the real server by tests/tritonkit/test_testing_against_server.py.
 """
@@ -27,6 +30,7 @@ the real server by tests/tritonkit/test_testing_against_server.py.
 from tritonkit.testing.errors import LoadError, ModelError, RequestRefused, RuleBroken, TestingError
 from tritonkit.testing.model import Model, load_model
 from tritonkit.testing.pending import Pending
+from tritonkit.testing.values import on_gpu
 
 __all__ = [
     "LoadError",
@@ -37,4 +41,5 @@ __all__ = [
     "RuleBroken",
     "TestingError",
     "load_model",
+    "on_gpu",
 ]

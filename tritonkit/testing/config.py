@@ -13,13 +13,16 @@ from tritonclient.grpc import model_config_pb2
 from tritonkit.testing.errors import LoadError
 
 
-def read_config(folder: Path) -> dict[str, Any]:
+def read_config(folder: Path, profile: str | None = None) -> dict[str, Any]:
     """The configuration of the model in `folder`; a folder without config.pbtxt has only defaults.
+
+    With a profile it is that of `configs/<profile>.pbtxt`, where there is one.
 
     Raises:
         LoadError: the file is not valid.
     """
-    path = folder / "config.pbtxt"
+    other = folder / "configs" / f"{profile}.pbtxt"
+    path = other if profile and other.is_file() else folder / "config.pbtxt"
     config = model_config_pb2.ModelConfig()
     if path.is_file():
         try:

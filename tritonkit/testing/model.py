@@ -32,6 +32,7 @@ def load_model(
     version: int = 1,
     models: Mapping[str, Askable] | None = None,
     parameters: Mapping[str, str] | None = None,
+    profile: str | None = None,
     strict: bool = True,
     timeout_s: float = 10.0,
 ) -> Model:
@@ -43,6 +44,7 @@ def load_model(
         models: name -> what answers BLS requests to that name: a `Model`, or a function from a dictionary of arrays to
             one (or to an iterator of them, for a decoupled model).
         parameters: entries of `parameters` in the configuration, in place of or beside those of the file.
+        profile: name of a file in `configs/` to take instead of config.pbtxt, as `--model-config-name` does.
         strict: also refuse what the server lets pass (wrong output types and shapes, unknown outputs). Without it the
             answers are what a client of the server gets.
         timeout_s: how long an answer may take before the model counts as hanging.
@@ -50,7 +52,7 @@ def load_model(
     Raises:
         LoadError: configuration or code cannot be loaded, or `initialize` raised.
     """
-    return Model(Path(folder), version, dict(models or {}), dict(parameters or {}), strict, timeout_s)
+    return Model(Path(folder), version, dict(models or {}), dict(parameters or {}), profile, strict, timeout_s)
 
 
 class Model:
@@ -62,6 +64,7 @@ class Model:
         version: int,
         models: dict[str, Askable],
         parameters: dict[str, str],
+        profile: str | None,
         strict: bool,
         timeout_s: float,
     ) -> None:
@@ -71,7 +74,7 @@ class Model:
         self.models = models
         self.strict = strict
         self.timeout_s = timeout_s
-        self.config = read_config(folder)
+        self.config = read_config(folder, profile)
         self.config["parameters"] |= {name: {"string_value": value} for name, value in parameters.items()}
         self.name = str(self.config["name"])
         self._is_initialized = False
@@ -111,11 +114,12 @@ class Model:
 
     def arguments(self) -> dict[str, str]:
         """What `initialize` gets."""
+        group = self.config["instance_group"][0]
         return {
             "model_config": json.dumps(self.config, separators=(",", ":")),
-            "model_instance_kind": "CPU",
-            "model_instance_name": f"{self.config['instance_group'][0]['name']}_0",
-            "model_instance_device_id": "0",
+            "model_instance_kind": str(group["kind"]).removeprefix("KIND_"),
+            "model_instance_name": f"{group['name']}_0",
+            "model_instance_device_id": str((group.get("gpus") or [0])[0]),
             "model_repository": str(self.folder),
             "model_version": str(self.version),
             "model_name": self.name,

@@ -97,7 +97,7 @@ class Pending:
 def as_sent(value: Any, entry: dict[str, Any] | None) -> np.ndarray:
     """The array that arrives at the model: a copy, text as bytes."""
     if isinstance(value, np.ndarray):
-        return text_as_bytes(value) if value.dtype.kind in "OUS" else np.array(value, order="C")
+        return text_as_bytes(value) if value.dtype.kind in "OUS" else np.array(value, order="C", subok=True)
     dtype = DATA_TYPES[entry["data_type"]] if entry is not None else None
     array = np.array([value] if isinstance(value, str | bytes) else value, dtype=dtype)
     return text_as_bytes(array) if array.dtype.kind in "OUS" else array

@@ -57,6 +57,18 @@ class PreferredMemory:
         self.preferred_device_id = preferred_device_id
 
 
+class GpuArray(np.ndarray):
+    """An array of which a test says that it lies in a GPU's memory."""
+
+
+def on_gpu(array: np.ndarray) -> GpuArray:
+    """The array as if it lay on a GPU: a model sees a tensor with `is_cpu()` false, which it can only take by DLPack.
+
+    It lies in the host's memory nevertheless, so code for GPUs can be run without one.
+    """
+    return np.array(array, order="C").view(GpuArray)
+
+
 @as_on_server
 class Tensor:
     """A named array. As on the server, `as_numpy()` of a tensor that the model made is the very array it was given."""
@@ -76,10 +88,12 @@ class Tensor:
         return list(self._array.shape)
 
     def as_numpy(self) -> np.ndarray:
+        if not self.is_cpu():
+            raise TritonModelException("Tensor is stored in GPU and cannot be converted to NumPy.")
         return self._array
 
     def is_cpu(self) -> bool:
-        return True
+        return not isinstance(self._array, GpuArray)
 
     def triton_dtype(self) -> int:
         """Raises: Triton 2.51 has this method and cannot convert what it returns. Use `as_numpy().dtype`."""
@@ -93,13 +107,13 @@ class Tensor:
         return Tensor(name, np.from_dlpack(source))
 
     def to_dlpack(self) -> Any:
-        return self._array.__dlpack__()
+        return self.__dlpack__()
 
     def __dlpack__(self, stream: Any = None) -> Any:
-        return self._array.__dlpack__()
+        return np.asarray(self._array).__dlpack__()
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
+        return (1 if self.is_cpu() else 2, 0)
 
 
 class _Capsule:
