@@ -24,6 +24,34 @@ def tensor_bytes(dims: Sequence[int], element: int) -> int:
     return prod(dims) * _BITS.get(onnx.TensorProto.DataType.Name(element), 64) // 8
 
 
+Shape = tuple[int | str, ...]
+
+
+def named_shapes(model: Any) -> dict[str, Shape]:
+    """Shapes of tensors as far as they can be said in numbers and in names of the inputs' axes, element type in front.
+
+    Two tensors of one shape have one size whatever a request brings: that is all that ONNX Runtime knows beforehand.
+    Names end for it at a `Reshape`, as memory that real sessions take shows.
+    """
+    import onnx
+
+    named = {dim.dim_param for value in model.graph.input for dim in value.type.tensor_type.shape.dim} - {""}
+    told = onnx.ModelProto()
+    told.CopyFrom(model)
+    told.opset_import.append(onnx.helper.make_opsetid("nobody", 1))
+    for node in told.graph.node if named else ():
+        if node.op_type == "Reshape":
+            node.domain = "nobody"
+    graph = onnx.shape_inference.infer_shapes(told, data_prop=True).graph
+    found: dict[str, Shape] = {one.name: (one.data_type, *one.dims) for one in graph.initializer}
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        tensor = value.type.tensor_type
+        dims = tuple(dim.dim_value if dim.HasField("dim_value") else dim.dim_param for dim in tensor.shape.dim)
+        if tensor.HasField("shape") and all(isinstance(dim, int) or dim in named for dim in dims):
+            found[value.name] = (tensor.elem_type, *dims)
+    return found
+
+
 def known_bytes(model: Any, weights: Mapping[str, int]) -> dict[str, int]:
     """Bytes of every tensor whose sizes can be worked out. The model is changed: large constants lose their values."""
     import onnx
