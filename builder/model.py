@@ -61,6 +61,9 @@ class Model:
         pass_through: outputs that exist only when the input of the same name is given.
         usual: sizes that vary, as a usual request has them, for what is added up beforehand: by tensor its dims (of a
             string its bytes), and by name of an axis in its ONNX files that axis' size.
+        device_bytes: what its code takes of each GPU it has an instance on, besides ONNX files and its context.
+        serves_neighbours: it has an instance on a GPU only to give or take tensors there: pointless where the ONNX
+            backend takes them from the host.
         requirements: what its own Python environment holds, as pip takes it; none if it runs in the server's.
         version: number of the version folder.
         verbatim: the folder in `trees` has its own config.pbtxt, which stays as it is.
@@ -74,6 +77,8 @@ class Model:
     texts: Mapping[str, str] = field(default_factory=dict)
     pass_through: tuple[str, ...] = ()
     usual: Mapping[str, int | tuple[int, ...]] = field(default_factory=dict)
+    device_bytes: int = 0
+    serves_neighbours: bool = False
     requirements: tuple[str, ...] = ()
     version: int = 1
     verbatim: bool = False

@@ -7,7 +7,7 @@ the ensembles of one pipeline are derived in `variants.py`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from builder.catalog import Catalog, Entry, Target, entry, target
@@ -66,7 +66,8 @@ def make_plan(pipelines: Sequence[Pipeline], release: str = "embedded") -> Plan:
         release: the server it is for, a container tag or `embedded`.
     """
     by_name = {pipeline.name: pipeline for pipeline in sorted(pipelines, key=lambda pipeline: pipeline.name)}
-    models = {model.name: model for pipeline in by_name.values() for model in pipeline.models()}
+    kept = target(release)
+    models = {model.name: _for(kept, model) for pipeline in by_name.values() for model in pipeline.models()}
     entries = model_entries(models.values(), PROFILES[0])
     ensembles = [
         _ensemble(pipeline, variant, entries)
@@ -83,8 +84,15 @@ def make_plan(pipelines: Sequence[Pipeline], release: str = "embedded") -> Plan:
         },
         models=tuple(models[name] for name in sorted(models)),
         ensembles=tuple(ensembles),
-        target=target(release),
+        target=kept,
     )
+
+
+def _for(kept: Target, model: Model) -> Model:
+    """The model as it makes sense on a server: on the host, where its neighbours take nothing on the GPU anyway."""
+    if kept.image != "stock-vllm" or not model.serves_neighbours:
+        return model
+    return replace(model, profiles={name: part for name, part in thaw(model.profiles).items() if name != "gpu"})
 
 
 def model_entries(models: Iterable[Model], profile: str) -> dict[str, Entry]:

@@ -75,6 +75,8 @@ def python_model(
     profiles: Mapping[str, Mapping[str, Any]] | None = None,
     pass_through: Sequence[str] = (),
     usual: Mapping[str, Any] | None = None,
+    device_bytes: int = 0,
+    serves_neighbours: bool = False,
     requirements: Sequence[str] = (),
     **config: Any,
 ) -> Model:
@@ -98,5 +100,7 @@ def python_model(
         texts=texts or {},
         pass_through=tuple(pass_through),
         usual=usual or {},
+        device_bytes=device_bytes,
+        serves_neighbours=serves_neighbours,
         requirements=tuple(requirements),
     )

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from builder.catalog import Catalog, Entry
 from builder.graph import EnsembleTensor, make_graph
-from builder.handover.places import CALLER, FORCE, HOST, Abode, abode_of
+from builder.handover.places import CALLER, DEVICE_OUTPUTS, FORCE, HOST, Abode, abode_of
 from builder.handover.sizes import Sizes
 from builder.tensors import dims_text
 
@@ -122,6 +122,7 @@ def _edges(tensor: EnsembleTensor, catalog: Catalog, sizes: Sizes, embedded: boo
     source, source_key = makers[0]
     for target, target_key in [*users, *([("caller", tensor.name)] if tensor.is_output else [])]:
         left, right = _abode(source, catalog, embedded), _abode(target, catalog, embedded)
+        left = left if left.leaves_on_device(source_key) else replace(left, gives_device=False)
         place, how, copies, crossings, why, better = _way(left, right, declared, source, target)
         yield Edge(
             tensor=tensor.name,
@@ -157,7 +158,7 @@ def _way(left: Abode, right: Abode, declared: Mapping[str, Any], source: str, ta
         return HOST, "host copy", _host_copies(left, right), 0, why, ""
     if left.gives_device:
         return _from_device(left, right, source, target)
-    if right.takes_device:
+    if right.takes_device and not right.process:
         return _to_device(left, right, source, target)
     if not left.process and not right.process and right is not CALLER:
         return HOST, "pointer", 0, 0, "both ends are inside the server, on the host", ""
@@ -197,7 +198,7 @@ def _to_device(left: Abode, right: Abode, source: str, target: str) -> Way:
     better = (
         "Send it in CUDA shared memory, where the caller is on this machine"
         if left is CALLER
-        else f"Make it on the GPU: an instance of {source} there, its output by DLPack"
+        else f"Make it on the GPU: an instance of {source} there, its output by DLPack and named in {DEVICE_OUTPUTS}"
     )
     return HOST, "upload", copies, 1, why, better
 

@@ -13,6 +13,8 @@ from builder.catalog import Entry, Target
 
 HOST = -1
 FORCE = "FORCE_CPU_ONLY_INPUT_TENSORS"
+# A parameter of ours: which outputs of a Python model with an instance on a GPU lie there, by names, or `none`.
+DEVICE_OUTPUTS = "device_outputs"
 _ON_EVERY_GPU = ("python", "onnxruntime", "tensorrt", "pytorch")
 
 
@@ -24,7 +26,8 @@ class Abode:
         backend: `onnxruntime`, `python`, `tensorrt`; `caller` for the one who asks.
         gpu: number of its GPU; `HOST` for none.
         takes_device: whether its inputs may lie on the device.
-        gives_device: whether its outputs lie on the device.
+        gives_device: whether its outputs lie on the device, at least those in `given`.
+        given: names of the outputs that do, where not all do.
         process: whether it runs in a process of its own, which costs copies through shared memory.
         batches: whether several requests may become one batch, which costs a gather.
     """
@@ -33,6 +36,7 @@ class Abode:
     gpu: int = HOST
     takes_device: bool = False
     gives_device: bool = False
+    given: tuple[str, ...] | None = None
     process: bool = False
     batches: bool = False
 
@@ -40,6 +44,10 @@ class Abode:
     def is_on_gpu(self) -> bool:
         """Whether it has an instance on a GPU."""
         return self.gpu != HOST
+
+    def leaves_on_device(self, output: str) -> bool:
+        """Whether this output lies on the device."""
+        return self.gives_device and (self.given is None or output in self.given)
 
 
 CALLER = Abode(backend="caller")
@@ -52,12 +60,16 @@ def abode_of(entry: Entry, *, embedded: bool = False, devices: int = 0) -> Abode
     gpus = gpus_of(config, devices)
     batches = int(config.get("max_batch_size", 0)) > 1 and "dynamic_batching" in config
     if backend == "python" or (embedded and backend == "onnxruntime"):
-        open_to_device = parameter(config, FORCE) == "no" and bool(gpus)
+        takes = parameter(config, FORCE) == "no" and bool(gpus)
+        told = parameter(config, DEVICE_OUTPUTS)
+        given = tuple(name for name in told.split() if name != "none") if told else None
         return Abode(
             backend="python" if backend == "python" else "onnxruntime",
             gpu=gpus[0] if gpus else HOST,
-            takes_device=open_to_device,
-            gives_device=open_to_device,
+            takes_device=takes,
+            # without a word of its own, one that takes tensors on the device is thought to give them there, too
+            gives_device=bool(gpus) and (takes if given is None else bool(given)),
+            given=given,
             process=True,
             batches=batches,
         )

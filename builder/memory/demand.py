@@ -66,6 +66,12 @@ def demand_of(
             continue
         process = backend_name(entry.config) == "python" or runs_onnx_in_python(catalog.target)
         mine = list(_of_files(model, entry, on, exports, notes, process))
+        if model.device_bytes:
+            why = "tensors of its own code, at the largest request"
+            mine += [
+                _part(gpu, model.name, "activations", model.device_bytes * on.count(gpu), why, exact=False)
+                for gpu in dict.fromkeys(on)
+            ]
         extra = (reserved or {}).get(model.name)
         if extra:
             mine += [_part(gpu, model.name, "reserved", extra, "given by --reserve") for gpu in dict.fromkeys(on)]

@@ -20,6 +20,11 @@ from builder.served import code_of, export_folder
 
 DEFAULT = "yolov3-tiny"
 BATCH = 8
+ON_GPU = [{"kind": "KIND_GPU", "count": 1, "gpus": [0]}]
+# On a GPU: the pixels of the largest picture that is scaled there (exact_pixels, and half as much again on the way),
+# and the overlaps of a block of boxes.
+PICTURE_BYTES = 3 * 40_000_000 * 3 // 2
+BOXES_BYTES = 32 << 20
 _IMAGES: dict[str, Any] = {"name": "images", "data_type": "TYPE_FP32", "dims": [3, 416, 416]}
 _PREDICTIONS: dict[str, Any] = {"name": "output0", "data_type": "TYPE_FP32", "dims": [84, 2535]}
 
@@ -58,7 +63,10 @@ def yolo(checkpoint: str | Path = DEFAULT) -> Yolo:
             input=["IMAGE UINT8 [-1]"],
             output=[{**images, "name": "IMAGES"}, "GEOMETRY FP32 [5]"],
             artifacts=described,
+            profiles={"gpu": {"instance_group": ON_GPU, "parameters": {"device_outputs": "IMAGES"}}},
             usual={"IMAGE": [1_000_000]},
+            device_bytes=PICTURE_BYTES,
+            serves_neighbours=True,
         ),
         network=onnx_model(
             "yolo",
@@ -86,6 +94,14 @@ def yolo(checkpoint: str | Path = DEFAULT) -> Yolo:
                 "DETECTIONS STRING [1]",
             ],
             artifacts=[*described, Artifact(source=export / "labels.txt", target="labels.txt")],
+            profiles={
+                "gpu": {
+                    "instance_group": ON_GPU,
+                    "parameters": {"FORCE_CPU_ONLY_INPUT_TENSORS": "no", "device_outputs": "none"},
+                }
+            },
+            device_bytes=BOXES_BYTES,
+            serves_neighbours=True,
             usual={
                 "PREDICTIONS": predictions["dims"],
                 **{"BOXES": [20, 4], "SCORES": [20], "CLASSES": [20], "LABELS": [200], "DETECTIONS": [2000]},

@@ -46,8 +46,8 @@ def moved_to_host(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
 
 
 def _is_on_gpu(tensor: EnsembleTensor, catalog: Catalog) -> bool:
-    makers = [catalog.entries[end.model] for end in tensor.makers if end.model in catalog.entries]
-    return any(_abode(one, catalog).gives_device for one in makers)
+    makers = [(catalog.entries[end.model], end.key) for end in tensor.makers if end.model in catalog.entries]
+    return any(_abode(model, catalog).leaves_on_device(key) for model, key in makers)
 
 
 def _abode(model: Entry, catalog: Catalog) -> Abode:

@@ -24,13 +24,14 @@ def test_each_gpu_has_its_own_copies_and_the_rest_is_shared():
     assert findings == ()
     names = [one.name for one in plan.models]
     assert [one for one in names if one.endswith("_gpu1")] == [
-        "llm_gpu1", "whisper_decoder_gpu1", "whisper_encoder_gpu1", "yolo_gpu1",
+        "llm_gpu1", "whisper_decoder_gpu1", "whisper_encoder_gpu1", "yolo_gpu1", "yolo_postprocess_gpu1",
+        "yolo_preprocess_gpu1",
     ]  # fmt: skip
-    assert names.count("prompt") == names.count("yolo_preprocess") == 1
+    assert names.count("prompt") == names.count("whisper_features") == 1
     assert _on(plan, "yolo") == _on(plan, "llm") == [[0]]
     assert _on(plan, "yolo_gpu1") == _on(plan, "llm_gpu1") == [[1]]
     steps = {step["model_name"] for step in plan.catalog("gpu").entries["assistant_gpu1_image"].ensemble_steps()}
-    assert steps == {"yolo_preprocess", "yolo_gpu1", "yolo_postprocess", "prompt", "llm_gpu1"}
+    assert steps == {"yolo_preprocess_gpu1", "yolo_gpu1", "yolo_postprocess_gpu1", "prompt", "llm_gpu1"}
 
 
 def test_a_copy_asks_the_copies_of_the_models_that_it_asks():

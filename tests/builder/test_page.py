@@ -68,7 +68,7 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere(drawn):
 
 def test_the_page_tells_memory_settings_and_hand_over(drawn):
     text = " ".join(_read(drawn("assistant", "--gpu", "L40S", "--llm", "Qwen/Qwen3-8B")).text)
-    for words in ("GPU 0: L40S, 44.34 GiB", "kv_cache_memory_bytes", "audio_features", "host bounce", "nothing found"):
+    for words in ("GPU 0: L40S, 44.34 GiB", "kv_cache_memory_bytes", "audio_features", "device copy", "nothing found"):
         assert words in text
 
 
@@ -102,4 +102,4 @@ def test_findings_stand_below_the_picture_with_the_numbers_of_their_pins(drawn, 
 
 def test_another_ending_is_an_svg(drawn):
     assert drawn("detect", name="x.svg").startswith("<svg ")
-    assert json.dumps(drawn("detect", "--gpu", "L4", name="y.svg")).count("line bad") >= 1
+    assert json.dumps(drawn("detect", "--gpu", "L4", name="y.svg")).count("line good") >= 1

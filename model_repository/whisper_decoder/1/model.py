@@ -2,6 +2,7 @@
 
 Not decoupled, and yet many requests share one running batch: `execute` hands them to a decode loop and returns, and
 their responses are sent from the loop's thread as they are done. The work is in the files beside this one.
+With an instance on a GPU the features, the caches and the encoder's further answers stay there (torch, DLPack).
 A cancelled request leaves the batch; but inside an ensemble Triton tells a cancellation only to steps not yet begun.
 """
 
@@ -16,6 +17,7 @@ import whisper_job
 import whisper_tokens
 from whisper_job import Ask, Job
 from whisper_loop import Cancelled, DecodeLoop
+from whisper_memory import Array, Device, Host, Memory
 from whisper_slots import Graphs, Slots
 
 
@@ -31,8 +33,9 @@ class TritonPythonModel:
         self.vocabulary = whisper_tokens.read_vocabulary(folder / "whisper.tiktoken")
         asked = parameters.get("intra_op_thread_count") or os.environ.get("OMP_NUM_THREADS") or "0"
         threads = int(asked) or len(os.sched_getaffinity(0))
-        gpu = int(args["model_instance_device_id"]) if args["model_instance_kind"] == "GPU" else None
-        slots = Slots(Graphs(folder, threads, gpu), self.sizes, int(parameters.get("decode_slots", "8")))
+        gpu = args["model_instance_kind"] == "GPU"
+        self.memory: Memory = Device(f"cuda:{args['model_instance_device_id']}") if gpu else Host()
+        slots = Slots(Graphs(folder, threads, self.memory), self.sizes, int(parameters.get("decode_slots", "8")))
         self.loop = DecodeLoop(
             slots,
             self.sizes,
@@ -58,7 +61,10 @@ class TritonPythonModel:
         self.loop.stop()
 
     def _job(self, request: Any, sender: Any) -> Job:
-        features, mel, spans = (_array_of(request, name) for name in ("FEATURES", "MEL", "SPANS"))
+        features, mel, spans = (
+            self._copied(pb_utils.get_input_tensor_by_name(request, name)) for name in ("FEATURES", "MEL", "SPANS")
+        )
+        spans = spans if isinstance(spans, np.ndarray) else spans.cpu().numpy()
         whisper_job.check_arrays(features, mel, spans, self.sizes)
         language, task, mode = (_text_of(request, name) for name in ("LANGUAGE", "TASK", "MODE"))
         ask = Ask(
@@ -73,17 +79,30 @@ class TritonPythonModel:
             ask, self.tokens, self.vocabulary, sender.is_cancelled, lambda job, error: _answer(sender, job, error)
         )
 
-    def _encode(self, mel: np.ndarray) -> np.ndarray:
+    def _encode(self, mel: Array) -> Array:
         """Features of further windows, from the encoder model: float32 [n, n_audio_ctx, n_audio_state]."""
+        on_host = isinstance(self.memory, Host)
+        kind = pb_utils.TRITONSERVER_MEMORY_CPU if on_host else pb_utils.TRITONSERVER_MEMORY_GPU
         response = pb_utils.InferenceRequest(
             model_name=self.encoder,
             requested_output_names=["features"],
-            inputs=[pb_utils.Tensor("mel", mel)],
-            preferred_memory=pb_utils.PreferredMemory(pb_utils.TRITONSERVER_MEMORY_CPU, 0),
+            inputs=[_tensor("mel", mel)],
+            preferred_memory=pb_utils.PreferredMemory(kind, 0 if on_host else self.memory.number),
         ).exec()
         if response.has_error():
             raise RuntimeError(f"{self.encoder}: {response.error().message()}")
-        return pb_utils.get_output_tensor_by_name(response, "features").as_numpy().copy()
+        return self._copied(pb_utils.get_output_tensor_by_name(response, "features"))
+
+    def _copied(self, tensor: Any) -> Array:
+        """A copy of a tensor, numpy's if it lies on the host, else where this instance computes.
+
+        The server's memory may go when `execute` has returned, or the response is dropped.
+        """
+        if tensor.is_cpu():
+            return tensor.as_numpy().copy()
+        import torch
+
+        return self.memory.moved(torch.from_dlpack(tensor.to_dlpack()))
 
 
 def _answer(sender: Any, job: Job, error: Exception | None) -> None:
@@ -109,9 +128,8 @@ def _send(sender: Any, response: Any) -> None:
     sender.send(response, flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 
 
-def _array_of(request: Any, name: str) -> np.ndarray:
-    """A copy: the request's memory is the server's, and may go when `execute` has returned."""
-    return pb_utils.get_input_tensor_by_name(request, name).as_numpy().copy()
+def _tensor(name: str, array: Array) -> Any:
+    return pb_utils.Tensor(name, array) if isinstance(array, np.ndarray) else pb_utils.Tensor.from_dlpack(name, array)
 
 
 def _text_of(request: Any, name: str) -> str:

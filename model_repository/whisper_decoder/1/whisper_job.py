@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from whisper_memory import Array, library_of
 from whisper_tokens import InputError, Sizes, Tokens, Vocabulary
 from whisper_track import WINDOW_FRAMES, Decoded, Segment, Track, Window, cut, cut_for_detection
 
@@ -20,14 +21,14 @@ class Ask:
     """What a request says.
 
     Attributes:
-        features: float32 [n, n_audio_ctx, n_audio_state], of the first n spans.
-        mel: float32 [n_mels, frames], the whole recording.
-        spans: int [windows, 2], start frame and frames.
+        features: float32 [n, n_audio_ctx, n_audio_state], of the first n spans; numpy's, or torch's on a GPU.
+        mel: float32 [n_mels, frames], the whole recording; likewise.
+        spans: int [windows, 2], start frame and frames; numpy's.
         language: Code, or None for detection.
     """
 
-    features: np.ndarray
-    mel: np.ndarray
+    features: Array
+    mel: Array
     spans: np.ndarray
     language: str | None
     task: str
@@ -40,7 +41,7 @@ class Ready:
 
     track: Track | None
     window: Window | None
-    features: np.ndarray
+    features: Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,12 +101,12 @@ class Job:
         self.language = code
         self._open(self._tracks[1 if self._first_is_open else 0 :])
 
-    def take_unencoded(self, n: int) -> np.ndarray:
+    def take_unencoded(self, n: int) -> Array:
         """The next windows for the encoder: float32 [at most n, n_mels, 3000]."""
         self._encoding = [self.unencoded.popleft() for _ in range(min(n, len(self.unencoded)))]
-        return np.stack([self._cut(wanted.window) for wanted in self._encoding])
+        return library_of(self._mel).stack([self._cut(wanted.window) for wanted in self._encoding])
 
-    def take_encoded(self, features: np.ndarray) -> None:
+    def take_encoded(self, features: Array) -> None:
         """Features of the windows that were taken for the encoder."""
         for wanted, encoded in zip(self._encoding, features, strict=True):
             self.ready.append(Ready(track=wanted.track, window=wanted.window, features=encoded))
@@ -152,11 +153,11 @@ class Job:
             else:
                 self.unencoded.append(Unencoded(track=track, window=window))
 
-    def _cut(self, window: Window | None) -> np.ndarray:
+    def _cut(self, window: Window | None) -> Array:
         return cut_for_detection(self._mel) if window is None else cut(self._mel, window.start, window.frames)
 
 
-def check_arrays(features: np.ndarray, mel: np.ndarray, spans: np.ndarray, sizes: Sizes) -> None:
+def check_arrays(features: Array, mel: Array, spans: np.ndarray, sizes: Sizes) -> None:
     """Raises unless the arrays belong to this checkpoint and to each other.
 
     Raises:

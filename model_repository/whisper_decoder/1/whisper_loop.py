@@ -13,14 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from whisper_job import Job, Ready
+from whisper_memory import Array
 from whisper_rules import Said, choose, probability
 from whisper_slots import Slots
 from whisper_tokens import Sizes, Tokens, prompt_of
 from whisper_track import Decoded
 
-Encode = Callable[[np.ndarray], np.ndarray]  # mel [n, n_mels, 3000] -> features [n, n_audio_ctx, n_audio_state]
+Encode = Callable[[Array], Array]  # mel [n, n_mels, 3000] -> features [n, n_audio_ctx, n_audio_state]
 _CANCEL_CHECK_S = 0.1
 _ENCODERS = 4  # requests to the encoder under way at once; it batches them
 _STOP = object()
@@ -119,7 +119,7 @@ class DecodeLoop:
             else:
                 self._take_encoded(*message)
 
-    def _take_encoded(self, job: Job, answer: np.ndarray | Exception) -> None:
+    def _take_encoded(self, job: Job, answer: Array) -> None:
         if job not in self._jobs:  # failed or cancelled meanwhile
             return
         if isinstance(answer, Exception):
@@ -166,7 +166,9 @@ class DecodeLoop:
     def _detect(self, slot: int) -> str:
         """The language that the model would name first."""
         logits = self._slots.prompt(slot, [self._tokens.sot], [0])[0]
-        return max(self._tokens.languages, key=lambda code: float(logits[self._tokens.languages[code]]))
+        languages = self._tokens.languages
+        found = dict(zip(languages, logits[list(languages.values())].tolist(), strict=True))
+        return max(found, key=lambda code: found[code])
 
     # decoding
 
@@ -174,7 +176,7 @@ class DecodeLoop:
         if self._rows:
             self._say(self._slots.step([row.said.tokens[-1] for row in self._rows]), first_row=0)
 
-    def _say(self, logits: np.ndarray, first_row: int) -> None:
+    def _say(self, logits: Array, first_row: int) -> None:
         """Adds one token to the rows from `first_row` on; rows that are through leave the batch."""
         rows = self._rows[first_row:]
         chosen, logprobs = choose(logits, [row.said for row in rows], self._tokens)
@@ -215,7 +217,7 @@ class DecodeLoop:
             if not job.is_encoding and job.unencoded and len(job.ready) < self._encoder_batch_size:
                 self._encoders.submit(self._encode_for, job, job.take_unencoded(self._encoder_batch_size))
 
-    def _encode_for(self, job: Job, mel: np.ndarray) -> None:
+    def _encode_for(self, job: Job, mel: Array) -> None:
         try:
             self._inbox.put((job, self._encode(mel)))
         except Exception as error:

@@ -1,13 +1,16 @@
 """The next token of every row, by openai-whisper's rules at temperature 0.
 
-In: logits float32 [rows, n_vocab], changed in place, and what each row has said so far. Out: tokens and their log
-probabilities. Timestamps come in pairs, never decrease, and the first is at most 1 s.
+In: logits float32 [rows, n_vocab], numpy's or torch's, changed in place, and what each row has said so far. Out: tokens
+and their log probabilities, where the logits lie. Timestamps come in pairs, never decrease, and the first is at most
+1 s.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from whisper_memory import Array, library_of
 from whisper_tokens import Tokens
 
 MAX_INITIAL_TIMESTAMP = 50  # 1 s, in steps of 0.02 s
@@ -28,7 +31,7 @@ class Said:
             self.last_timestamp = token
 
 
-def choose(logits: np.ndarray, said: Sequence[Said], tokens: Tokens) -> tuple[np.ndarray, np.ndarray]:
+def choose(logits: Array, said: Sequence[Said], tokens: Tokens) -> tuple[Array, Array]:
     """(token int64 [rows], log probability float32 [rows]) of the most probable allowed token.
 
     A timestamp is forced where all timestamps together are more probable than any single other token.
@@ -37,27 +40,27 @@ def choose(logits: np.ndarray, said: Sequence[Said], tokens: Tokens) -> tuple[np
     for row, so_far in zip(logits, said, strict=True):
         _bar(row, so_far, tokens)
     text, stamps = logits[:, : tokens.timestamp_begin], logits[:, tokens.timestamp_begin :]
-    is_stamp = log_sum_exp(stamps) > text.max(axis=1)
+    library = library_of(logits)
+    is_stamp = log_sum_exp(stamps) > library.amax(text, axis=1)
     text[is_stamp] = -np.inf
-    chosen = logits.argmax(axis=1)
-    return chosen, logits[np.arange(len(said)), chosen] - log_sum_exp(logits)
+    return logits.argmax(axis=1), library.amax(logits, axis=1) - log_sum_exp(logits)
 
 
-def probability(logits: np.ndarray, token: int) -> float:
+def probability(logits: Array, token: int) -> float:
     """Of one token, before any rule: logits float32 [n_vocab]."""
-    return float(np.exp(logits[token] - log_sum_exp(logits[None])[0]))
+    return math.exp(float(logits[token] - log_sum_exp(logits[None])[0]))
 
 
-def log_sum_exp(values: np.ndarray) -> np.ndarray:
+def log_sum_exp(values: Array) -> Array:
     """Over the last axis: [rows, n] -> [rows]; rows of minus infinity stay that."""
-    top = values.max(axis=1)
+    library = library_of(values)
+    top = library.amax(values, axis=1)
+    finite = library.where(library.isfinite(top), top, 0)
     with np.errstate(divide="ignore"):
-        return np.where(np.isfinite(top), top, 0) + np.log(
-            np.exp(values - np.where(np.isfinite(top), top, 0)[:, None]).sum(axis=1)
-        )
+        return finite + library.log(library.exp(values - finite[:, None]).sum(axis=1))
 
 
-def _bar(logits: np.ndarray, said: Said, tokens: Tokens) -> None:
+def _bar(logits: Array, said: Said, tokens: Tokens) -> None:
     """Sets to minus infinity what this row may not say next."""
     begin = tokens.timestamp_begin
     if not said.tokens:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from whisper_memory import Array, library_of
 from whisper_tokens import Tokens, Vocabulary
 
 WINDOW_FRAMES = 3000
@@ -135,22 +136,29 @@ class Track:
         )
 
 
-def cut(mel: np.ndarray, start: int, frames: int) -> np.ndarray:
+def cut(mel: Array, start: int, frames: int) -> Array:
     """A window of the recording as the encoder takes it, zeros behind a short one: float32 [n_mels, 3000]."""
-    out = np.zeros((mel.shape[0], WINDOW_FRAMES), np.float32)
+    out = _filled(mel, 0.0)
     out[:, :frames] = mel[:, start : start + frames]
     return out
 
 
-def cut_for_detection(mel: np.ndarray) -> np.ndarray:
+def cut_for_detection(mel: Array) -> Array:
     """The first 30 s with silence behind a short recording: float32 [n_mels, 3000].
 
     The package detects the language on these, not on the zero-padded first window. Silence has the smallest value that
     the normalisation leaves; only in the two frames at the very end, which overlap the last samples, is this a guess.
     """
-    out = np.full((mel.shape[0], WINDOW_FRAMES), max(float(mel.max(initial=-1.5)) - 2.0, -1.5), np.float32)
+    loudest = float(library_of(mel).amax(mel)) if mel.shape[1] else -1.5
+    out = _filled(mel, max(loudest - 2.0, -1.5))
     out[:, : min(WINDOW_FRAMES, mel.shape[1])] = mel[:, :WINDOW_FRAMES]
     return out
+
+
+def _filled(mel: Array, value: float) -> Array:
+    """A window of one value, where the recording lies."""
+    shape = (mel.shape[0], WINDOW_FRAMES)
+    return np.full(shape, value, np.float32) if isinstance(mel, np.ndarray) else mel.new_full(shape, value)
 
 
 def _seconds(timestamps: int) -> float:

@@ -4,7 +4,9 @@ PREDICTIONS: float [rows, columns] in the layout that `yolo.json` names; GEOMETR
 CONFIDENCE, IOU: float32 [1], optional, 0 to 1 ->
 BOXES: float32 [n, 4], x1 y1 x2 y2; SCORES: float32 [n]; CLASSES: int32 [n]; LABELS: string [n];
 DETECTIONS: string [1], all of it as JSON. IOU is not used where the network does NMS itself.
-Parameters `confidence` (0.25), `iou` (0.45) and `max_detections` (300) hold when a request gives none.
+PREDICTIONS may lie on a GPU (torch, DLPack): then candidates and overlaps are found there, and only the boxes that stay
+come to the host, where labels and JSON are made. Parameters `confidence` (0.25), `iou` (0.45) and `max_detections`
+(300) hold when a request gives none.
 """
 
 import json
@@ -13,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import triton_python_backend_utils as pb_utils
 from yolo_boxes import check_geometry, suppress_overlaps, to_original
-from yolo_candidates import Candidates, PredictionError, candidates_in
+from yolo_candidates import Array, Candidates, PredictionError, candidates_in
 
 CONFIDENCE, IOU, MAX_DETECTIONS = 0.25, 0.45, 300
 
@@ -44,16 +46,18 @@ class TritonPythonModel:
         try:
             confidence = _fraction(request, "CONFIDENCE", self.confidence)
             iou = _fraction(request, "IOU", self.iou)
-            geometry = _array(request, "GEOMETRY")
+            geometry = _on_host(pb_utils.get_input_tensor_by_name(request, "GEOMETRY"))
             check_geometry(geometry)
-            found = candidates_in(_array(request, "PREDICTIONS"), self.layout, self.classes, confidence)
+            predictions = _in_place(pb_utils.get_input_tensor_by_name(request, "PREDICTIONS"))
+            found = candidates_in(predictions, self.layout, self.classes, confidence)
         except PredictionError as error:
             refusal = pb_utils.TritonError(str(error), pb_utils.TritonError.INVALID_ARG)
             return pb_utils.InferenceResponse(error=refusal)
         if self.layout == "detections":
-            found = found.take(np.arange(min(len(found.scores), self.max_detections)))
+            found = found.take(slice(self.max_detections))
         else:
             found = suppress_overlaps(found, iou, self.max_detections)
+        found = found.on_host()
         return self._response(found, to_original(found.boxes, geometry), geometry)
 
     def _response(self, found: Candidates, boxes: np.ndarray, geometry: np.ndarray) -> object:
@@ -82,8 +86,17 @@ def _summary(labels: list[str], scores: np.ndarray, boxes: np.ndarray, geometry:
     return json.dumps({"width": int(geometry[0]), "height": int(geometry[1]), "detections": detections})
 
 
-def _array(request: object, name: str) -> np.ndarray:
-    return pb_utils.get_input_tensor_by_name(request, name).as_numpy()
+def _in_place(tensor: object) -> Array:
+    """The tensor where it lies: numpy's on the host, torch's on a GPU."""
+    if tensor.is_cpu():
+        return tensor.as_numpy()
+    import torch
+
+    return torch.from_dlpack(tensor.to_dlpack())
+
+
+def _on_host(tensor: object) -> np.ndarray:
+    return tensor.as_numpy() if tensor.is_cpu() else _in_place(tensor).cpu().numpy()
 
 
 def _fraction(request: object, name: str, default: float) -> float:
@@ -91,7 +104,7 @@ def _fraction(request: object, name: str, default: float) -> float:
     tensor = pb_utils.get_input_tensor_by_name(request, name)
     if tensor is None:
         return default
-    values = tensor.as_numpy().ravel()
+    values = _on_host(tensor).ravel()
     if len(values) != 1 or not 0 <= values[0] <= 1:  # NaN is refused as well
         raise PredictionError(
             f"{name}: {values.tolist()}; one number from 0 to 1 is expected; leave it out for {default}"

@@ -1,13 +1,15 @@
 """From candidates to detections: one box per thing, in pixels of the original picture.
 
 In: `Candidates` in pixels of the network's input, and the geometry of the letterbox. Out: fewer of them, moved back.
+Overlaps are looked for where the candidates lie, on a GPU too; what is left of them is small.
 """
 
 import numpy as np
-from yolo_candidates import Candidates, PredictionError
+from yolo_candidates import Array, Candidates, PredictionError, cast, library_of
 
 CLASS_OFFSET = 7680  # larger than any input: boxes of different classes never overlap
 MOST_CANDIDATES = 30_000
+BLOCK = 256
 
 
 @np.errstate(invalid="ignore", over="ignore")  # of absurdly large boxes
@@ -15,18 +17,45 @@ def suppress_overlaps(candidates: Candidates, iou: float, max_detections: int) -
     """Of overlapping boxes of one class the one with the best score; best first, at most `max_detections`.
 
     The arithmetic (float32, boxes moved apart by class) is that of Ultralytics, so that near `iou` the same boxes stay.
+    Boxes are taken a block at a time, so that a GPU has something to do: those that overlap no better box of an earlier
+    block, and among these those that overlap no better one of their own.
     """
-    order = np.argsort(-candidates.scores, kind="stable")[:MOST_CANDIDATES]
-    offsets = candidates.classes[order, None].astype(np.float32) * np.float32(CLASS_OFFSET)
-    boxes = candidates.boxes[order] + offsets
-    areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
-    left = np.arange(len(order))
-    kept: list[int] = []
-    while len(left) and len(kept) < max_detections:
-        best, left = left[0], left[1:]
-        kept.append(best)
-        left = left[_overlap(boxes[best], areas[best], boxes[left], areas[left]) <= iou]
-    return candidates.take(order[kept])
+    order = _best_first(candidates.scores)[:MOST_CANDIDATES]
+    boxes = candidates.boxes[order] + cast(candidates.classes[order, None], "float32") * CLASS_OFFSET
+    kept, library = order[:0], library_of(boxes)
+    kept_boxes = boxes[:0]
+    for start in range(0, len(order), BLOCK):
+        block, rows = boxes[start : start + BLOCK], order[start : start + BLOCK]
+        free = ~library.any(_overlap(kept_boxes, block) > iou, axis=0)
+        block, rows = block[free], rows[free]
+        stays = _without_worse(_overlap(block, block) > iou)
+        kept = library.concatenate((kept, rows[stays]))
+        kept_boxes = library.concatenate((kept_boxes, block[stays]))
+        if len(kept) >= max_detections:
+            break
+    return candidates.take(kept[:max_detections])
+
+
+def _best_first(scores: Array) -> Array:
+    """Rows in order of their scores; equal ones keep theirs."""
+    library = library_of(scores)
+    return np.argsort(-scores, kind="stable") if library is np else library.argsort(-scores, stable=True)
+
+
+def _without_worse(overlaps: Array) -> Array:
+    """Which of some boxes, best first, overlap no better one that stays: bool [n] from bool [n, n].
+
+    Asked again until nothing changes: the first box is right at once, the second after the first at the latest.
+    """
+    library = library_of(overlaps)
+    better = library.triu(overlaps, 1)
+    stays = library.ones_like(better[0]) if len(better) else better.reshape(0)
+    while len(stays):
+        now = ~library.any(better & stays[:, None], axis=0)
+        if bool((now == stays).all()):
+            break
+        stays = now
+    return stays
 
 
 def check_geometry(geometry: np.ndarray) -> None:
@@ -53,9 +82,16 @@ def to_original(boxes: np.ndarray, geometry: np.ndarray) -> np.ndarray:
     return scaled.clip(0, np.array([width, height, width, height], np.float32))
 
 
-def _overlap(box: np.ndarray, area: np.ndarray, boxes: np.ndarray, areas: np.ndarray) -> np.ndarray:
-    """Intersection over union of one box with others; two boxes without area overlap by 0."""
-    sides = np.minimum(box[2:], boxes[:, 2:]) - np.maximum(box[:2], boxes[:, :2])
-    common = sides.clip(min=0).prod(axis=1)
-    union = area + areas - common
-    return np.divide(common, union, out=np.zeros_like(common), where=union > 0)
+def _overlap(some: Array, others: Array) -> Array:
+    """Intersection over union of each box with each other: [n, m]; two boxes without area overlap by 0."""
+    library = library_of(others)
+    left = some[:, None]
+    sides = library.minimum(left[..., 2:], others[:, 2:]) - library.maximum(left[..., :2], others[:, :2])
+    sides = sides.clip(min=0)
+    common = sides[..., 0] * sides[..., 1]
+    union = _areas(left) + _areas(others) - common
+    return library.where(union > 0, common / library.where(union > 0, union, 1), 0)
+
+
+def _areas(boxes: Array) -> Array:
+    return (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])

@@ -1,6 +1,7 @@
 """What a YOLO network answers, as boxes with one score and one class each.
 
-In: the output of one picture, in one of four layouts. Out: `Candidates` above a confidence, in the network's order.
+In: the output of one picture, in one of four layouts, an array of numpy's or a tensor of torch's (where the network
+left it on a GPU). Out: `Candidates` above a confidence, in the network's order, of the same library and place.
 
     boxes_scores              [4 + classes, anchors]  cx cy w h, one score per class        YOLOv8, YOLO11
     boxes_scores_transposed   [anchors, 4 + classes]
@@ -8,9 +9,25 @@ In: the output of one picture, in one of four layouts. Out: `Candidates` above a
     detections                [n, 6]                  x1 y1 x2 y2, score, class             NMS inside: YOLOv10, YOLO26
 """
 
+import sys
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+Array = Any  # of numpy, or of torch
+
+
+def library_of(array: Array) -> Any:
+    """The module whose functions take this array: numpy, or torch, which is imported where such a tensor is."""
+    return np if isinstance(array, np.ndarray) else sys.modules["torch"]
+
+
+def cast(array: Array, dtype: str) -> Array:
+    """The array as `float32` or `int32`, by either library."""
+    library = library_of(array)
+    kind = getattr(library, dtype)
+    return array.astype(kind, copy=False) if library is np else array.to(kind)
 
 
 class PredictionError(ValueError):
@@ -27,17 +44,24 @@ class Candidates:
         classes: int32 [n].
     """
 
-    boxes: np.ndarray
-    scores: np.ndarray
-    classes: np.ndarray
+    boxes: Array
+    scores: Array
+    classes: Array
 
-    def take(self, rows: np.ndarray) -> "Candidates":
+    def take(self, rows: Array) -> "Candidates":
         """These rows alone, in this order."""
         return Candidates(boxes=self.boxes[rows], scores=self.scores[rows], classes=self.classes[rows])
 
+    def on_host(self) -> "Candidates":
+        """The same as arrays of numpy's."""
+        if isinstance(self.boxes, np.ndarray):
+            return self
+        boxes, scores, classes = (one.cpu().numpy() for one in (self.boxes, self.scores, self.classes))
+        return Candidates(boxes=boxes, scores=scores, classes=classes)
+
 
 @np.errstate(invalid="ignore", over="ignore")  # what is no number is left out below
-def candidates_in(predictions: np.ndarray, layout: str, classes: int, confidence: float) -> Candidates:
+def candidates_in(predictions: Array, layout: str, classes: int, confidence: float) -> Candidates:
     """The boxes whose best class scores above `confidence`; rows of padding (score 0) never do.
 
     Args:
@@ -49,7 +73,7 @@ def candidates_in(predictions: np.ndarray, layout: str, classes: int, confidence
     while predictions.ndim > 2 and len(predictions):
         predictions = predictions[0]
     _check_shape(predictions, layout, classes)
-    predictions = predictions.astype(np.float32, copy=False)
+    predictions = cast(predictions, "float32")
     if layout == "detections":
         return _from_detections(predictions, confidence)
     rows = predictions if layout == "boxes_scores" else predictions.T  # [4 or 5 + classes, anchors]
@@ -58,7 +82,7 @@ def candidates_in(predictions: np.ndarray, layout: str, classes: int, confidence
     return _from_scores(rows[:4], rows[4:], confidence)
 
 
-def _check_shape(predictions: np.ndarray, layout: str, classes: int) -> None:
+def _check_shape(predictions: Array, layout: str, classes: int) -> None:
     axis, size = {
         "boxes_scores": (0, 4 + classes),
         "boxes_scores_transposed": (1, 4 + classes),
@@ -73,24 +97,23 @@ def _check_shape(predictions: np.ndarray, layout: str, classes: int) -> None:
         )
 
 
-def _from_scores(boxes: np.ndarray, scores: np.ndarray, confidence: float) -> Candidates:
+def _from_scores(boxes: Array, scores: Array, confidence: float) -> Candidates:
     """From [4, anchors] and [classes, anchors]."""
-    sure = np.flatnonzero((scores > confidence).any(axis=0))
-    scores = scores[:, sure]
-    best = scores.argmax(axis=0)
-    centre, half = boxes[:2, sure], boxes[2:, sure] / 2
-    corners = np.concatenate((centre - half, centre + half)).T
-    return _finite(corners, scores[best, np.arange(len(sure))], best)
+    library = library_of(scores)
+    sure = library.any(scores > confidence, axis=0)
+    boxes, scores = boxes[:, sure], scores[:, sure]
+    centre, half = boxes[:2], boxes[2:] / 2
+    corners = library.concatenate((centre - half, centre + half)).T
+    return _finite(corners, library.amax(scores, axis=0), scores.argmax(axis=0))
 
 
-def _from_detections(rows: np.ndarray, confidence: float) -> Candidates:
+def _from_detections(rows: Array, confidence: float) -> Candidates:
     sure = rows[rows[:, 4] > confidence]
     return _finite(sure[:, :4], sure[:, 4], sure[:, 5])
 
 
-def _finite(boxes: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> Candidates:
+def _finite(boxes: Array, scores: Array, classes: Array) -> Candidates:
     """Without boxes and scores that are not a number or infinite."""
-    kept = np.isfinite(boxes).all(axis=1) & np.isfinite(scores)
-    return Candidates(
-        boxes=np.ascontiguousarray(boxes[kept]), scores=scores[kept].copy(), classes=classes[kept].astype(np.int32)
-    )
+    library = library_of(boxes)
+    kept = library.all(library.isfinite(boxes), axis=1) & library.isfinite(scores)
+    return Candidates(boxes=boxes[kept], scores=scores[kept], classes=cast(classes[kept], "int32"))

@@ -3,8 +3,10 @@
 IMAGE: uint8 [bytes of the file] -> IMAGES: float32 or float16 [3, height, width], RGB, 0 to 1, letterboxed
 (with a leading batch dimension when the network takes only one fixed batch),
 GEOMETRY: float32 [5], original width and height in pixels, scale, pad x, pad y.
-`yolo.json` beside this file says how large the input is. Parameters `max_pixels` (200 million; larger pictures are
-refused) and `exact_pixels` (40 million; larger ones are scaled down while decoding: faster, not bit for bit).
+With an instance on a GPU, and IMAGES named in the parameter `device_outputs`, the pixels are scaled there, and IMAGES
+stays there (torch, DLPack). `yolo.json` beside this file says how large the input is. Parameters `max_pixels` (200
+million; larger pictures are refused) and `exact_pixels` (40 million; larger ones are scaled down while decoding:
+faster, not bit for bit).
 """
 
 import json
@@ -12,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
-from yolo_letterbox import pad
+from yolo_letterbox import Array, filled, library_of, pad
 from yolo_picture import Limits, PictureError, fitted_picture
 
 LIMITS = ("max_pixels", "exact_pixels")
-DTYPES = {"TYPE_FP32": np.float32, "TYPE_FP16": np.float16}
+DTYPES = {"TYPE_FP32": "float32", "TYPE_FP16": "float16"}
 
 
 class TritonPythonModel:
@@ -29,6 +31,9 @@ class TritonPythonModel:
         self.width, self.height, self.batch = network["width"], network["height"], network["batch"]
         self.dtype = DTYPES[network["data_type"]]
         parameters = json.loads(args["model_config"]).get("parameters", {})
+        leaves = parameters.get("device_outputs", {}).get("string_value", "").split()
+        is_on_gpu = args["model_instance_kind"] == "GPU" and "IMAGES" in leaves
+        self.device = f"cuda:{args['model_instance_device_id']}" if is_on_gpu else None
         self.limits = Limits(**{name: _count(name, parameters[name]) for name in LIMITS if name in parameters})
 
     def execute(self, requests: list) -> list:
@@ -38,25 +43,34 @@ class TritonPythonModel:
     def _answer(self, request: object) -> object:
         content = pb_utils.get_input_tensor_by_name(request, "IMAGE").as_numpy().tobytes()
         try:
-            pixels, letterbox = fitted_picture(content, self.width, self.height, self.limits)
+            pixels, letterbox = fitted_picture(content, self.width, self.height, self.limits, self.device)
         except PictureError as error:
             refusal = pb_utils.TritonError(str(error), pb_utils.TritonError.INVALID_ARG)
             return pb_utils.InferenceResponse(error=refusal)
-        images = pad(pixels, letterbox, self.width, self.height).astype(self.dtype, copy=False)
+        images = self._as_wanted(pad(pixels, letterbox, self.width, self.height))
         return pb_utils.InferenceResponse(
-            output_tensors=[
-                pb_utils.Tensor("IMAGES", self._batched(images)),
-                pb_utils.Tensor("GEOMETRY", letterbox.tensor()),
-            ]
+            output_tensors=[_tensor("IMAGES", images), pb_utils.Tensor("GEOMETRY", letterbox.tensor())]
         )
 
-    def _batched(self, images: np.ndarray) -> np.ndarray:
-        """The picture as the first row of the network's fixed batch, the other rows zero; as it is without one."""
+    def _as_wanted(self, images: Array) -> Array:
+        """In the network's type, as the first row of its batch where that is fixed."""
+        library = library_of(images)
+        kind = getattr(library, self.dtype)
+        images = images.astype(kind, copy=False) if library is np else images.to(kind)
         if self.batch is None:
             return images
-        rows = np.zeros((self.batch, *images.shape), images.dtype)
+        rows = filled(images, (self.batch, *images.shape), 0)
         rows[0] = images
         return rows
+
+
+def _tensor(name: str, array: Array) -> object:
+    """The tensor where the array lies; what is on a GPU is ready there when this returns."""
+    if isinstance(array, np.ndarray):
+        return pb_utils.Tensor(name, array)
+    if array.is_cuda:
+        library_of(array).cuda.current_stream(array.device).synchronize()
+    return pb_utils.Tensor.from_dlpack(name, array)
 
 
 def _count(name: str, parameter: dict[str, str]) -> int:

@@ -1,15 +1,24 @@
 """Fit a picture into the square that the network takes: scale, keep the aspect ratio, pad with grey.
 
-In: pixels of a picture. Out: the network's input, and the geometry that leads back to the original picture.
+In: pixels of a picture, numpy's, or torch's on a GPU. Out: the network's input, by the same library in the same place,
+and the geometry that leads back to the original picture.
 It is Ultralytics' letterbox (centred, grey 114, small pictures are enlarged), with its interpolation bit for bit:
 a network trained on those pixels gives the boxes of the reference only for those pixels.
 """
 
+import sys
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 GREY = 114
+Array = Any  # of numpy, or of torch
+
+
+def library_of(array: Array) -> Any:
+    """The module whose functions take this array: numpy, or torch, which is imported where such a tensor is."""
+    return np if isinstance(array, np.ndarray) else sys.modules["torch"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,38 +75,48 @@ def letterbox_for(width: int, height: int, input_width: int, input_height: int) 
     )
 
 
-def pad(pixels: np.ndarray, letterbox: Letterbox, input_width: int, input_height: int) -> np.ndarray:
+def pad(pixels: Array, letterbox: Letterbox, input_width: int, input_height: int) -> Array:
     """float32 [3, input_height, input_width], RGB, 0 to 1: the scaled picture on grey.
 
     Args:
         pixels: uint8 [placed_height, placed_width, 3], RGB.
     """
-    canvas = np.full((input_height, input_width, 3), GREY, np.uint8)
+    canvas = filled(pixels, (input_height, input_width, 3), GREY)
     bottom, right = letterbox.pad_y + letterbox.placed_height, letterbox.pad_x + letterbox.placed_width
     canvas[letterbox.pad_y : bottom, letterbox.pad_x : right] = pixels
-    return np.ascontiguousarray(canvas.transpose(2, 0, 1)).astype(np.float32) / np.float32(255)
+    if library_of(canvas) is np:
+        return np.ascontiguousarray(canvas.transpose(2, 0, 1)).astype(np.float32) / np.float32(255)
+    planes = canvas.permute(2, 0, 1).contiguous().float()
+    return planes / planes.new_tensor(255)  # by a number torch would multiply by its reciprocal on a GPU
 
 
-def resize_bilinear(pixels: np.ndarray, width: int, height: int) -> np.ndarray:
+def filled(like: Array, shape: tuple[int, ...], value: int) -> Array:
+    """An array of one value, of the type of `like`, in its place."""
+    return np.full(shape, value, like.dtype) if library_of(like) is np else like.new_full(shape, value)
+
+
+def resize_bilinear(pixels: Array, width: int, height: int) -> Array:
     """uint8 [height, width, 3]: bilinear from the nearest four pixels, in OpenCV's fixed-point arithmetic.
 
     Args:
         pixels: uint8 [any, any, 3].
     """
-    if pixels.shape[:2] == (height, width):
+    if tuple(pixels.shape[:2]) == (height, width):
         return pixels
-    left, right, across = _samples(pixels.shape[1], width)
-    above, below, down = _samples(pixels.shape[0], height)
-    mixed = _along_rows(pixels.take(above, axis=0), left, right, across)
-    lower = _along_rows(pixels.take(below, axis=0), left, right, across)
-    mixed *= 2048 - down[:, None]
+    left, right, across = (_beside(pixels, one) for one in _samples(pixels.shape[1], width))
+    above, below, down = (_beside(pixels, one) for one in _samples(pixels.shape[0], height))
+    across, down = across.repeat(3) if library_of(pixels) is np else across.repeat_interleave(3), down[:, None]
+    mixed = _along_rows(_picked(pixels, above, 0), left, right, across)
+    lower = _along_rows(_picked(pixels, below, 0), left, right, across)
+    mixed *= 2048 - down
     mixed >>= 16
-    lower *= down[:, None]
+    lower *= down
     lower >>= 16
     mixed += lower
     mixed += 2
     mixed >>= 2
-    return mixed.astype(np.uint8).reshape(height, width, 3)
+    small = mixed.astype(np.uint8) if library_of(mixed) is np else mixed.to(pixels.dtype)
+    return small.reshape(height, width, 3)
 
 
 def _samples(size: int, wanted: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -109,10 +128,19 @@ def _samples(size: int, wanted: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return neighbours.clip(0, size - 1), (neighbours + 1).clip(0, size - 1), weights
 
 
-def _along_rows(rows: np.ndarray, left: np.ndarray, right: np.ndarray, across: np.ndarray) -> np.ndarray:
+def _beside(pixels: Array, values: np.ndarray) -> Array:
+    """The values by the library of the pixels, in their place."""
+    library = library_of(pixels)
+    return values if library is np else library.tensor(values, device=pixels.device)
+
+
+def _picked(pixels: Array, indices: Array, axis: int) -> Array:
+    return pixels.take(indices, axis=axis) if library_of(pixels) is np else pixels.index_select(axis, indices)
+
+
+def _along_rows(rows: Array, left: Array, right: Array, across: Array) -> Array:
     """int32 [rows, 3 * wanted]: each row mixed at the wanted places, in 128ths."""
-    weights = across.repeat(3)
-    mixed = rows.take(left, axis=1).reshape(len(rows), -1) * (2048 - weights)
-    mixed += rows.take(right, axis=1).reshape(len(rows), -1) * weights
+    mixed = _picked(rows, left, 1).reshape(len(rows), -1) * (2048 - across)
+    mixed += _picked(rows, right, 1).reshape(len(rows), -1) * across
     mixed >>= 4
     return mixed

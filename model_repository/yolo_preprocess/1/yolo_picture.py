@@ -1,7 +1,8 @@
 """The bytes of a picture file as RGB pixels, scaled to where the letterbox wants them.
 
 In: the content of a jpeg, png, webp, gif, bmp, tiff or ppm file. Out: uint8 [height, width, 3], RGB, upright.
-Grey, palette, CMYK, transparent and 16-bit pictures become RGB; of an animation the first frame is taken.
+Grey, palette, CMYK, transparent and 16-bit pictures become RGB; of an animation the first frame is taken. Decoding is
+Pillow's, on the host, as a file comes from there; with a device the decoded pixels go there once, and stay.
 """
 
 import io
@@ -12,19 +13,21 @@ from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image
-from yolo_letterbox import Letterbox, letterbox_for, resize_bilinear
+from yolo_letterbox import Array, Letterbox, letterbox_for, library_of, resize_bilinear
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF")
 ORIENTATION = 0x0112  # the EXIF tag
-TURNS = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
+# What makes a stored picture upright: whether rows and columns change places, then which axes are reversed.
+TURNS: dict[int, tuple[bool, tuple[int, ...]]] = {
+    2: (False, (1,)),
+    3: (False, (0, 1)),
+    4: (False, (0,)),
+    5: (True, ()),
+    6: (True, (1,)),
+    7: (True, (0, 1)),
+    8: (True, (0,)),
 }
+AS_STORED: tuple[bool, tuple[int, ...]] = (False, ())
 
 
 class PictureError(ValueError):
@@ -45,8 +48,13 @@ class Limits:
     exact_pixels: int = 40_000_000
 
 
-def fitted_picture(content: bytes, input_width: int, input_height: int, limits: Limits) -> tuple[np.ndarray, Letterbox]:
+def fitted_picture(
+    content: bytes, input_width: int, input_height: int, limits: Limits, device: str | None = None
+) -> tuple[Array, Letterbox]:
     """The picture scaled for the network's input (uint8 [placed_height, placed_width, 3], RGB), and where it belongs.
+
+    Args:
+        device: torch's name of the GPU on which to scale; None for numpy on the host.
 
     Raises:
         PictureError: It is empty, no picture, cut off, or has more pixels than the limit.
@@ -56,11 +64,11 @@ def fitted_picture(content: bytes, input_width: int, input_height: int, limits: 
     with _quiet_pillow():
         picture = _opened(content, limits.max_pixels)
         try:
-            turn = TURNS.get(_orientation(picture))
-            width, height = picture.size if _keeps_sides(turn) else picture.size[::-1]
+            swap, reverse = TURNS.get(_orientation(picture), AS_STORED)
+            width, height = picture.size[::-1] if swap else picture.size
             letterbox = letterbox_for(width, height, input_width, input_height)
             placed = (letterbox.placed_width, letterbox.placed_height)
-            scaled = _scaled(picture, placed if _keeps_sides(turn) else placed[::-1], limits.exact_pixels)
+            pixels, size = _decoded(picture, placed[::-1] if swap else placed, limits.exact_pixels)
         except PictureError:
             raise
         except Exception as error:  # decoders of broken files raise anything: OSError, SyntaxError, struct.error, ...
@@ -68,8 +76,15 @@ def fitted_picture(content: bytes, input_width: int, input_height: int, limits: 
                 f"IMAGE: a {picture.format} picture ({picture.mode}) that cannot be decoded ({error}); "
                 "a whole, undamaged file is expected; send it again, or as jpeg or png"
             ) from error
-    turned = scaled if turn is None else np.asarray(Image.fromarray(scaled).transpose(turn))
-    return turned, letterbox
+    scaled = resize_bilinear(pixels if device is None else _uploaded(pixels, device), *size)
+    turned = scaled.swapaxes(0, 1) if swap else scaled
+    return (library_of(turned).flip(turned, reverse) if reverse else turned), letterbox
+
+
+def _uploaded(pixels: np.ndarray, device: str) -> Array:
+    import torch
+
+    return torch.tensor(pixels, device=device)
 
 
 @contextmanager
@@ -112,27 +127,17 @@ def _orientation(picture: Image.Image) -> int:
         return 1
 
 
-def _keeps_sides(turn: Image.Transpose | None) -> bool:
-    """Whether width stays width."""
-    return turn in (
-        None,
-        Image.Transpose.FLIP_LEFT_RIGHT,
-        Image.Transpose.ROTATE_180,
-        Image.Transpose.FLIP_TOP_BOTTOM,
-    )
-
-
-def _scaled(picture: Image.Image, size: tuple[int, int], exact_pixels: int) -> np.ndarray:
-    """The picture's pixels at this width and height, not yet turned upright."""
+def _decoded(picture: Image.Image, size: tuple[int, int], exact_pixels: int) -> tuple[np.ndarray, tuple[int, int]]:
+    """The picture's pixels, not yet turned upright, and the width and height that they are still to be scaled to."""
     if picture.width * picture.height <= exact_pixels or picture.mode.startswith("I"):
-        return resize_bilinear(_rgb(picture), *size)
+        return _rgb(picture), size
     # A JPEG decoder can give a half, a quarter or an eighth at once; `box` is the part of it that is picture.
     drafted = picture.draft("RGB", (size[0] * 2, size[1] * 2))
     box = drafted[1] if drafted else None
     if picture.mode in ("P", "1"):
         picture = picture.convert("L" if picture.mode == "1" else "RGB")
     small = picture.resize(size, Image.Resampling.BILINEAR, box=box, reducing_gap=2.0)
-    return _rgb(small)
+    return _rgb(small), size
 
 
 def _rgb(picture: Image.Image) -> np.ndarray:

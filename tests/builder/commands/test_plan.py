@@ -37,8 +37,8 @@ def test_what_fits_is_shown_with_all_that_follows(run):
         "--shm-size",
         "of 32,768 tokens",
         "audio_features",
-        "host bounce",
-        'Set FORCE_CPU_ONLY_INPUT_TENSORS to "no" in parameters of whisper_decoder',
+        "device copy",
+        "an instance of whisper_features there, its output by DLPack and named in device_outputs",
         "KKKKK",
     ):
         assert text in done.stdout
@@ -64,7 +64,7 @@ def test_json_is_one_object_with_numbers(run):
         sum(part["bytes"] for part in told["memory"]["accounts"][0]["parts"]) == told["memory"]["accounts"][0]["used"]
     )
     edge = next(one for one in told["edges"] if one["tensor"] == "audio_features")
-    assert (edge["bytes"], edge["place"], edge["how"]) == (1500 * 384 * 4, 0, "host bounce")
+    assert (edge["bytes"], edge["place"], edge["how"]) == (1500 * 384 * 4, 0, "device copy")
 
 
 def test_a_log_is_compared_edge_by_edge_and_a_contradiction_ends_in_one(run, tmp_path):

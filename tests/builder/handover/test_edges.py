@@ -8,6 +8,7 @@ from builder import Catalog, Pipeline, Step, entry, target
 from builder.handover import edges_of, totals
 from builder.handover.sizes import Sizes, sizes_of
 from builder.handover.verify import compare, read_placement
+from builder.pipelines.assistant import assistant
 from builder.plan import make_plan
 
 GPU = [{"kind": "KIND_GPU", "count": 1, "gpus": [0]}]
@@ -51,6 +52,8 @@ BATCHED = {**ORT, "max_batch_size": 8, "dynamic_batching": {}}
 PYTHON = {"backend": "python", "instance_group": CPU}
 ON_GPU = {"backend": "python", "instance_group": GPU}
 TORCH = {**ON_GPU, "parameters": OPEN}
+GIVING = {**ON_GPU, "parameters": {"device_outputs": {"string_value": "Y Z"}}}
+NONE = {"device_outputs": {"string_value": "none"}}
 
 
 @pytest.mark.parametrize(
@@ -63,6 +66,9 @@ TORCH = {**ON_GPU, "parameters": OPEN}
         (ORT, TORCH, "device copy", 0, 2, 0),
         (TORCH, ORT, "device copy", 0, 1, 0),
         (TORCH, TORCH, "device copy", 0, 2, 0),
+        (GIVING, ORT, "device copy", 0, 1, 0),
+        ({**TORCH, "parameters": {**OPEN, **NONE}}, ORT, "upload", -1, 3, 1),
+        (PYTHON, TORCH, "host copy", -1, 3, 0),
         (PYTHON, ORT, "upload", -1, 3, 1),
         (PYTHON, PYTHON, "host copy", -1, 3, 0),
         ({**ORT, "instance_group": CPU}, {**ORT, "instance_group": CPU}, "pointer", -1, 0, 0),
@@ -74,6 +80,26 @@ def test_between_two_steps(left, right, how, place, copies, crossings):
     assert (one.how, one.place, one.copies, one.crossings) == (how, place, copies, crossings)
     assert one.bytes == 4000
     assert one.why
+
+
+def test_the_shipped_pipelines_keep_their_large_tensors_on_the_device_where_the_backends_let_them():
+    def large(release):
+        plan = make_plan([assistant()], release)
+        catalog = plan.catalog("gpu")
+        python = release.endswith("stock-vllm")
+        found = edges_of(catalog.entries["assistant"], catalog, sizes_of(plan.models), embedded=python)
+        return {(one.source, one.target): (one.how, one.place) for one in found if one.is_large}
+
+    assert large("26.07-vllm+py3") == {
+        ("caller", "whisper_features"): ("host copy", -1),
+        ("whisper_features", "whisper_encoder"): ("upload", -1),
+        ("whisper_features", "whisper_decoder"): ("host copy", -1),
+        ("whisper_encoder", "whisper_decoder"): ("device copy", 0),
+        ("caller", "yolo_preprocess"): ("host copy", -1),
+        ("yolo_preprocess", "yolo"): ("gather", 0),
+        ("yolo", "yolo_postprocess"): ("device copy", 0),
+    }
+    assert set(large("26.07-stock-vllm").values()) == {("host copy", -1)}
 
 
 def test_at_the_ends_the_caller_is_on_the_host():

@@ -72,4 +72,7 @@ def test_a_wrong_prediction_is_found(served, verbose, checkout):
         edges_of(catalog.entries["detect"], catalog, sizes_of(plan.models)),
         read_placement(served.log_file.read_text(encoding="utf-8", errors="replace")),
     )
-    assert {one.tensor: one.verdict for one in found if one.is_wrong} == {"predictions": "elsewhere"}
+    assert {one.tensor: one.verdict for one in found if one.is_wrong} == {
+        "pixels": "elsewhere",
+        "predictions": "elsewhere",
+    }

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from whisper_slots import Graphs, Slots
+from whisper_memory import Device
+from whisper_slots import Slots
 from whisper_small import Served
 
 from weights.whisper.checkpoint import reference_network
@@ -107,7 +108,7 @@ def test_a_gpu_is_refused_where_onnx_runtime_knows_none(english) -> None:
     if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
         pytest.skip("this ONNX Runtime knows GPUs")
     with pytest.raises(RuntimeError, match="KIND_GPU.*install onnxruntime-gpu, or use KIND_CPU"):
-        Graphs(english.folder, threads=1, gpu=0)
+        Device("cuda:0")
 
 
 def test_a_float16_export_keeps_float16_caches_and_nearly_the_package_s_logits(english, tmp_path) -> None:

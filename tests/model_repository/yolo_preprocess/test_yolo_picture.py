@@ -98,14 +98,11 @@ def test_the_first_frame_of_an_animation_counts() -> None:
 
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_the_exif_orientation_is_followed(orientation: int) -> None:
-    turns = {n: turn for n, turn in yolo_picture.TURNS.items()}
-    back = {
-        Image.Transpose.ROTATE_90: Image.Transpose.ROTATE_270,
-        Image.Transpose.ROTATE_270: Image.Transpose.ROTATE_90,
-    }
-    upright, stored = quarters(), quarters()
-    if orientation > 1:
-        stored = upright.transpose(back.get(turns[orientation], turns[orientation]))
+    turn = Image.Transpose  # how Pillow stores a picture that a camera held so
+    stored_by = [turn.FLIP_LEFT_RIGHT, turn.ROTATE_180, turn.FLIP_TOP_BOTTOM, turn.TRANSPOSE, turn.ROTATE_90,
+                 turn.TRANSVERSE, turn.ROTATE_270]  # fmt: skip
+    upright = quarters()
+    stored = upright.transpose(stored_by[orientation - 2]) if orientation > 1 else upright
     exif = Image.Exif()
     exif[0x0112] = orientation
     content = encoded(stored, "JPEG", exif=exif, quality=95)
