@@ -36,6 +36,12 @@ def batch(
     repository: Annotated[
         Path | None, typer.Option(help="Start an embedded server over this model repository instead.")
     ] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="No server: the models of --repository run in this process or worker.")
+    ] = False,
+    config_name: Annotated[
+        str, typer.Option("--config-name", help="With --offline: load by configs/NAME.pbtxt, such as gpu.")
+    ] = "",
     metrics_url: Annotated[
         str, typer.Option(help="The server's http://host:port/metrics, to show what waits in it.")
     ] = "",
@@ -58,11 +64,15 @@ def batch(
 
     if bool(url) == (repository is not None):
         fail("give either --url or --repository.", status=2)
+    if offline and repository is None:
+        fail("--offline goes with --repository.", status=2)
     job = Job(
         source=source,
         out=out,
         pipeline=pipeline,
         url=url,
+        offline=str(repository.resolve()) if offline and repository else "",
+        config_name=config_name,
         metrics_url=metrics_url,
         options=dict(named(one) for one in option or ()),
         in_flight=in_flight,
@@ -101,7 +111,7 @@ def said_problems(out: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def server_for(job: "Job", repository: Path | None) -> Iterator["Job"]:
     """The job with the address of a server that runs."""
-    if repository is None:
+    if repository is None or job.offline:
         yield job
         return
     from batch.results import check_output

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from batch.calls import Caller, entries
 from batch.journal import Journal
@@ -14,6 +14,9 @@ from batch.results import check_output, journal_path, write_output
 from batch.rows import Row
 from batch.running import Asking, run_rows
 from batch.sources import Source, open_source
+
+if TYPE_CHECKING:
+    from clients.aio import AsyncClient
 
 REPORT_S = 0.5
 
@@ -24,6 +27,8 @@ class Job:
 
     Attributes:
         url: the server, grpc://host:port.
+        offline: a model repository whose models run in the workers themselves, instead of a server.
+        config_name: by which configs/NAME.pbtxt they load there.
         metrics_url: its metrics, to show how many requests wait in it; empty if not known.
         options: fields for every row that does not have them itself.
         in_flight: requests at once.
@@ -36,6 +41,8 @@ class Job:
     out: Path
     pipeline: str
     url: str = ""
+    offline: str = ""
+    config_name: str = ""
     metrics_url: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     in_flight: int = 16
@@ -94,9 +101,7 @@ async def ask_server(
     report: Callable[[str], None],
 ) -> None:
     """Does the rows on one server."""
-    from clients import connect_async
-
-    async with connect_async(job.url, timeout_s=job.timeout_s) as client:
+    async with open_client(job) as client:
         await client.wait_for_ready(*entries(job.pipeline), limit_s=job.patience_s)
         caller = Caller(client, job.pipeline, base=source.base, **job.options)
         asking = Asking(client, caller, patience_s=job.patience_s)
@@ -107,6 +112,18 @@ async def ask_server(
             reporting.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await reporting
+
+
+def open_client(job: Job) -> "AsyncClient":
+    """A client of the job's server, or of its models in this process."""
+    if job.offline:
+        from batch.offline import offline_client
+
+        names = entries(job.pipeline)
+        return offline_client(Path(job.offline), names, config_name=job.config_name, timeout_s=job.timeout_s)
+    from clients import connect_async
+
+    return connect_async(job.url, timeout_s=job.timeout_s)
 
 
 async def keep_reporting(progress: Progress, report: Callable[[str], None]) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from batch.calls import Caller, entries
 from batch.cluster import ray_cluster
 from batch.errors import RowError, ServerLost
-from batch.job import Doing, Job
+from batch.job import Doing, Job, open_client
 from batch.journal import Journal
 from batch.progress import Progress
 from batch.rows import Row
@@ -34,7 +34,7 @@ def do_on_ray(address: str, workers: int, repository: Path | None, report: Calla
 
     def do(job: Job, source: Source, rows: Iterator[Row], journal: Journal, progress: Progress) -> None:
         progress.limit = workers * job.in_flight
-        where = None if repository is None else str(repository.resolve())
+        where = None if repository is None or job.offline else str(repository.resolve())
         with ray_cluster(address):
             while portion := list(islice(rows, PORTION_ROWS)):
                 for row, result, reason in outcomes(portion, job, source, workers, where):
@@ -99,15 +99,13 @@ class Worker:
             cache = Path(os.environ.get("TRITONKIT_CACHE", ".cache"))
             self._server = EmbeddedServer(Path(repository), load=entries(job.pipeline), cache=cache)
             self._server.__enter__()
+            self._job = replace(job, url=f"grpc://{self._server.grpc}")
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
-        url = job.url if self._server is None else f"grpc://{self._server.grpc}"
-        asyncio.run_coroutine_threadsafe(self._connect(url, Path(base)), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._connect(Path(base)), self._loop).result()
 
-    async def _connect(self, url: str, base: Path) -> None:
-        from clients import connect_async
-
-        client = connect_async(url, timeout_s=self._job.timeout_s)
+    async def _connect(self, base: Path) -> None:
+        client = open_client(self._job)
         await client.wait_for_ready(*entries(self._job.pipeline), limit_s=self._job.patience_s)
         caller = Caller(client, self._job.pipeline, base=base, **self._job.options)
         self._asking = Asking(client, caller, patience_s=self._job.patience_s)
