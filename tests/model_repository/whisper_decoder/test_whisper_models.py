@@ -15,7 +15,7 @@ from whisper_small import LARGE_V3, small_dimensions
 from builder.check import checked_plan
 from builder.pipelines.transcribe import transcribe
 from builder.repository import write_repository
-from tritonkit.testing import Model, ModelError, load_model
+from tritonkit.testing import LoadError, Model, ModelError, load_model, on_gpu
 from weights.whisper.checkpoint import reference_network
 from weights.whisper.description import tokenizer_of
 from weights.whisper.export import write_export
@@ -221,6 +221,40 @@ def test_a_cancelled_request_is_answered_as_such_while_the_encoder_is_busy(
     assert raised.value.code == "CANCELLED"
     encoder.gate.set()
     assert decoder.infer(heard(features, encoder, noise(3), LANGUAGE="en"))["TRANSCRIPT"].shape == (1,)
+
+
+def test_features_on_a_gpu_and_the_encoder_s_answers_there_give_the_same_words(
+    repository: Path, features: Model, encoder: Encoder
+) -> None:
+    """As with an instance on a GPU, but the device is torch's `cpu`."""
+    sent = heard(features, encoder, noise(40), LANGUAGE="en")
+    moved = {name: on_gpu(one) if isinstance(one, np.ndarray) else one for name, one in sent.items()}
+
+    def on_device(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {name: on_gpu(one) for name, one in encoder(arrays).items()}
+
+    parameters = {"intra_op_thread_count": "1"}
+    folder = repository / "whisper_decoder"
+    with load_model(folder, models={"whisper_encoder": on_device}, parameters=parameters, timeout_s=60) as model:
+        expected = model.infer(sent)
+        assert text(model.infer(moved), "SEGMENTS") == text(expected, "SEGMENTS")  # an instance on the host moves them
+        device, asked = model.module.Device, []
+        model.module.Device = lambda name: asked.append(name) or device("cpu")
+        model.instance.finalize()
+        model.instance.initialize(model.arguments() | {"model_instance_kind": "GPU", "model_instance_device_id": "1"})
+        encoder.batches.clear()
+        said = [json.loads(text(model.infer(one), "SEGMENTS")) for one in (moved, sent)]
+    assert asked == ["cuda:1"] and encoder.batches
+    for segments in said:
+        for ours, theirs in zip(segments, json.loads(text(expected, "SEGMENTS")), strict=True):
+            assert (ours["tokens"], ours["start"], ours["end"]) == (theirs["tokens"], theirs["start"], theirs["end"])
+
+
+def test_an_instance_on_a_gpu_without_one_says_what_is_missing(repository: Path) -> None:
+    if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
+        pytest.skip("this ONNX Runtime knows GPUs")
+    with pytest.raises(LoadError, match="the installed onnxruntime runs on CPUs only; install onnxruntime-gpu"):
+        load_model(repository / "whisper_decoder", profile="gpu")
 
 
 def test_unloading_ends_the_thread(repository: Path) -> None:
