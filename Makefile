@@ -42,10 +42,7 @@ image: install  ## build the images of the server and the gateway (needs docker)
 	[subprocess.run(build_command(read_versions(), one), check=True) for one in ('server', 'gateway')]"
 
 test: build-repo lint types diff  ## form, types, stale configs, then the whole test suite, the real server included
-	@# The slow tests that need no server (pure computing) run beside the others, which mostly wait.
-	@$(PYTEST) -m "slow and not server" > .cache/test-slow.log 2>&1 & slow=$$!; \
-	$(PYTEST) -m "server or not slow"; others=$$?; \
-	wait $$slow; slow=$$?; cat .cache/test-slow.log; exit $$((others | slow))
+	@$(PYTEST) -n 2 --dist loadfile  # two at a time: half of a test is waiting for a server
 
 test-server: build-repo  ## only the tests that need the real server
 	@$(PYTEST) -m server
