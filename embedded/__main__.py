@@ -22,7 +22,7 @@ app = typer.Typer()
 
 # Holds the key of the management API, for tools that load and unload models; otherwise each run makes its own.
 MANAGEMENT_KEY = "TRITONKIT_MANAGEMENT_KEY"
-MOST_RESTARTS = 3
+MOST_RESTARTS_AN_HOUR = 3
 HOW_TO_ASK = {
     "assistant": "tritonkit ask 'What is in the picture?' --image PICTURE",
     "transcribe": "tritonkit transcribe RECORDING",
@@ -113,10 +113,11 @@ def serve(
 
 
 def serve_embedded(directory: Path, *, verbose: bool, in_order: bool = False, **options: object) -> int:
-    """Exit status after the server has ended: 0 if a signal ended it, 1 if it ended by itself."""
+    """Exit status after the server has ended: 0 if a signal ended it, 1 if it ended by itself again and again."""
     from rich.console import Console
 
     from embedded.display import Display
+    from embedded.errors import ServerDied
     from embedded.flags import controlled
     from embedded.restrict import management
     from embedded.server import EmbeddedServer
@@ -133,21 +134,27 @@ def serve_embedded(directory: Path, *, verbose: bool, in_order: bool = False, **
     server = make(**options)  # type: ignore[arg-type]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
-    restarts = 0
+    ends: list[float] = []
     try:
         while True:
             began = time.monotonic()
             server.start()
-            with display.live():
-                server.wait_ready()
-            names = load_in_order(server, wanted, managed.headers) if in_order else ()  # type: ignore[arg-type]
-            say_ready(server, time.monotonic() - began, names)
-            manager = Server(address=server.http, headers=managed.headers, load_timeout_s=server.ready_timeout_s)
-            if not ended_by_a_model(server, Reviver(manager, say)) or restarts == MOST_RESTARTS:
+            try:
+                with display.live():
+                    server.wait_ready()
+            except ServerDied:
+                if not ends:
+                    raise
+            else:
+                names = load_in_order(server, wanted, managed.headers) if in_order else ()  # type: ignore[arg-type]
+                say_ready(server, time.monotonic() - began, names)
+                manager = Server(address=server.http, headers=managed.headers, load_timeout_s=server.ready_timeout_s)
+                look_after(server, Reviver(manager, say))
+            ends = [at for at in ends if time.monotonic() - at < 3600] + [time.monotonic()]
+            if len(ends) > MOST_RESTARTS_AN_HOUR:
                 break
-            restarts += 1
             end(server)
-            say(f"the server did not survive that; starting it again (its log so far: {keep_log(server)})")
+            say(f"the server ended by itself; starting it again (its log so far: {keep_log(server)})")
             server = make(**{**options, **taken_ports(server)})  # type: ignore[arg-type]
     except Stopped:
         print("ending the server", file=sys.stderr, flush=True)
@@ -155,20 +162,21 @@ def serve_embedded(directory: Path, *, verbose: bool, in_order: bool = False, **
         return 0
     finally:
         end(server)
-    print(f"the server ended by itself; look into {server.log_file}", file=sys.stderr)
+    words = f"the server ended by itself {len(ends)} times within an hour; look into {server.log_file}"
+    print(words, file=sys.stderr)
     return 1
 
 
-def ended_by_a_model(server: EmbeddedServer, reviver: Reviver) -> bool:
-    """Whether the server, when it ends by itself, was just loading a model anew whose process had died.
+def look_after(server: EmbeddedServer, reviver: Reviver) -> None:
+    """Returns when the server has ended by itself.
 
-    Triton's Python backend aborts the whole server when that process died holding a lock in shared memory.
+    Triton 2.51 does that when a model's process died holding a lock in shared memory, and when an ensemble's request
+    fails at once, a race of its gRPC front that 24.12 does not have any more.
     """
     while server.is_running:
         server.poll()
         reviver.poll(server.server_pid())
         time.sleep(0.2)
-    return reviver.was_at_work()
 
 
 def taken_ports(server: EmbeddedServer) -> dict[str, int]:

@@ -30,13 +30,8 @@ class Death:
 
 @dataclass(slots=True)
 class DeadModels:
-    """Which models of a server have lost their process since the last look.
+    """Which models of a server have lost their process since the last look."""
 
-    Attributes:
-        last_s: when a model's process was first seen dead, by the monotonic clock.
-    """
-
-    last_s: float = -math.inf
     _models: dict[int, str] = field(default_factory=dict)
     _below: dict[int, dict[int, int]] = field(default_factory=dict)
     _dead_since: dict[int, float] = field(default_factory=dict)
@@ -67,9 +62,7 @@ class DeadModels:
         return found
 
     def _is_dead(self, pid: int, now: float) -> bool:
-        if pid not in self._dead_since:
-            self._dead_since[pid] = self.last_s = now
-        return now - self._dead_since[pid] > DEAD_AFTER_S and pid not in self._told
+        return now - self._dead_since.setdefault(pid, now) > DEAD_AFTER_S and pid not in self._told
 
 
 def started_below(pid: int) -> dict[int, int]:

@@ -18,7 +18,6 @@ from starter.stubs import living
 
 MOST_AN_HOUR = 5  # then something is wrong that a new process does not cure
 GONE_WITHIN_S = 5.0
-AT_WORK_S = 60.0
 
 
 class Reviver:
@@ -54,10 +53,6 @@ class Reviver:
         if models:
             self._work = threading.Thread(target=self._revive, args=(pid, models), name="reviver", daemon=True)
             self._work.start()
-
-    def was_at_work(self) -> bool:
-        """Whether a model's process has died within the last minute, be it too late to do anything about it."""
-        return time.monotonic() - self._dead.last_s < AT_WORK_S
 
     def _may_live(self, model: str) -> bool:
         now = time.monotonic()

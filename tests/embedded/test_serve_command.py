@@ -103,22 +103,6 @@ def test_serve_tells_why_a_model_does_not_load(
     assert "pinned" not in told and "Traceback" not in told
 
 
-@pytest.mark.server
-def test_serve_says_when_the_server_ends_by_itself(
-    write_model: WriteModel, command: Callable[..., subprocess.Popen[str]]
-) -> None:
-    write_model("echo")
-    with command(*FREE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        found = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
-        servers = subprocess.run(["pgrep", "-P", found[0]], capture_output=True, text=True).stdout.split()
-        os.kill(int(servers[0]), signal.SIGKILL)
-        _, told = process.communicate(timeout=20)
-    assert process.returncode == 1
-    assert "the server ended by itself; look into" in told
-
-
 def test_serve_refuses_a_taken_port_at_once(
     write_model: WriteModel, command: Callable[..., subprocess.Popen[str]]
 ) -> None:
