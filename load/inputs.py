@@ -1,4 +1,4 @@
-"""Inputs of any served model: rows of a JSONL file, or arrays of random values in the shapes that the model takes."""
+"""Inputs of any served model: files, rows of a JSONL file, or random values in the shapes that the model takes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 from tritonclient.utils import triton_to_np_dtype
 
+from clients.audio import load_samples
 from clients.connection import transport_for
 from clients.endpoint import endpoint
+from clients.image import load_image
 from clients.signature import Input, Signature, request_for
 from load.errors import LoadError
+from load.items import SOUNDS, files, mixed
 from load.triton import CALL_S, Item
 
 WORDS = "The quick brown fox jumps over the lazy dog"
@@ -50,6 +53,25 @@ def random_items(
         }
         made.append(Item(name=f"random {number}", request=request_for(signature, values)))
     return tuple(made)
+
+
+def file_items(signature: Signature, paths: Mapping[str, Sequence[Path]]) -> tuple[Item, ...]:
+    """Items of files and folders by input.
+
+    A .npy file is the array in it, a sound file its samples if the input takes FP32, any other file its bytes: as UINT8
+    [n], or as one text.
+    """
+    named = {
+        name: [(one.name, _value(signature.inputs.get(name), one)) for one in files(given, ())]
+        for name, given in paths.items()
+    }
+    return tuple(
+        Item(
+            name=" + ".join(label for label, _ in together),
+            request=request_for(signature, {name: value for name, (_, value) in zip(named, together, strict=True)}),
+        )
+        for together in mixed(*named.values())
+    )
 
 
 def row_items(signature: Signature, path: Path) -> tuple[Item, ...]:
@@ -91,6 +113,14 @@ def _random(random: np.random.Generator, one: Input, shape: Sequence[int]) -> np
     if dtype.kind == "f":
         return random.random(shape).astype(dtype)
     return random.integers(0, 2 if dtype.kind == "b" else 10, size=shape).astype(dtype)
+
+
+def _value(one: Input | None, path: Path) -> Any:
+    if path.suffix == ".npy":
+        return np.load(path)
+    if one and one.datatype == "FP32" and path.suffix.lower() in SOUNDS:
+        return load_samples(path)
+    return [path.read_bytes()] if one and one.datatype == "BYTES" else load_image(path)
 
 
 def _typed(one: Input | None, value: Any) -> Any:

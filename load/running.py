@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from load.answers import difference
-from load.arrivals import Closed, arrival_times
+from load.arrivals import Closed, Replay, arrival_times
 from load.clock import run_finely
 from load.driving import Driver, Expected, Share, Tally, asked_alone
 from load.errors import LoadError
@@ -167,6 +167,8 @@ def shares_of(plan: LoadPlan, expected: tuple[Expected, ...]) -> list[Share]:
     """The plan cut into one share for each worker."""
     total_s, workers, arrivals = plan.warmup_s + plan.seconds, plan.workers, plan.arrivals
     times = None if isinstance(arrivals, Closed) else arrival_times(arrivals, total_s, plan.seed)
+    if isinstance(arrivals, Replay):  # a trace has no warm-up: all of it counts
+        times = arrival_times(arrivals, plan.seconds, plan.seed) + plan.warmup_s
     callers = arrivals.callers if isinstance(arrivals, Closed) else 0
     drawn = np.random.default_rng(plan.seed + 1).integers(len(plan.target.names), size=PICKS)
     return [

@@ -16,11 +16,13 @@ EXTRAS = {
     "builder": "",
     "embedded": "server",
     "clients": "clients",
+    "load": "clients",
     "release": "clients",
     "weights": "export",
     "batch": "batch",
     "worker": "kafka",
     "deploy": "deploy",
+    "tuning": "tuning",
 }
 
 CHECKOUT = Path(__file__).parents[1]
