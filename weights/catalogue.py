@@ -87,16 +87,18 @@ def yolo(
     """
     if choice in YOLO:
         from weights.yolo.darknet import export_darknet
+        from weights.yolo.slim import slimmed
 
         cfg, weights, names = fetch(YOLO[choice], cache, say)
         content = "".join(file.sha256 for file in YOLO[choice])
         made_from = _made_from("yolo", content)
-        return export(choice, made_from, lambda out: export_darknet(cfg, weights, names, out), cache, say)
+        return export(choice, made_from, slimmed(lambda out: export_darknet(cfg, weights, names, out)), cache, say)
     from weights.yolo.checkpoint import CheckpointOptions
+    from weights.yolo.slim import slimmed
 
     path = Path(choice)
     options = options or CheckpointOptions()
-    fill = _yolo_exporter(path, options, labels, cache, say)
+    fill = slimmed(_yolo_exporter(path, options, labels, cache, say))
     made_from = _made_from("yolo", _content(path), repr(options), repr(labels))
     return export(f"yolo-{_stem(path)}-{_short_hash(made_from)}", made_from, fill, cache, say)
 

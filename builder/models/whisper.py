@@ -97,7 +97,8 @@ def whisper(checkpoint: str | Path = "tiny.en", *, dimensions: tuple[int, int] |
                 **usual,
                 "FEATURES": [1, POSITIONS, state],
                 **{"TRANSCRIPT": [500], "SEGMENTS": [2000], "DETECTED_LANGUAGE": [6]},
-                **{"batch": SLOTS, "past": LONGEST_TEXT, "new": 1, "picks": 1},
+                # the windows that join are computed one by one, right into the rows that the decoder reads
+                **{"batch": SLOTS, "cross.onnx:batch": 1, "past": LONGEST_TEXT, "new": 1, "picks": 1},
             },
         ),
     )
@@ -113,7 +114,7 @@ def _encoder(export: Path, n_mels: int, state: int) -> Model:
         max_batch_size=BATCH,
         input=[mel],
         output=[f"features FP32 [{POSITIONS}, {state}]"],
-        dynamic_batching={"max_queue_delay_microseconds": 10000},
+        dynamic_batching={},  # no window on the CPU: while it runs, the next batch gathers
         profiles={
             "gpu": {
                 "dynamic_batching": {"max_queue_delay_microseconds": 2000},

@@ -25,8 +25,8 @@ ON_GPU = [{"kind": "KIND_GPU", "count": 1, "gpus": [0]}]
 # and the overlaps of a block of boxes.
 PICTURE_BYTES = 3 * 40_000_000 * 3 // 2
 BOXES_BYTES = 32 << 20
-_IMAGES: dict[str, Any] = {"name": "images", "data_type": "TYPE_FP32", "dims": [3, 416, 416]}
-_PREDICTIONS: dict[str, Any] = {"name": "output0", "data_type": "TYPE_FP32", "dims": [84, 2535]}
+_IMAGES: dict[str, Any] = {"name": "images", "data_type": "TYPE_UINT8", "dims": [3, 416, 416]}
+_PREDICTIONS: dict[str, Any] = {"name": "output0", "data_type": "TYPE_FP32", "dims": [6, 2535]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +75,8 @@ def yolo(checkpoint: str | Path = DEFAULT) -> Yolo:
             max_batch_size=batch,
             input=[images],
             output=[predictions],
+            # no window on the CPU: while the network runs, the next batch gathers
+            **({"dynamic_batching": {}} if batch else {}),
             profiles={"gpu": {"dynamic_batching": {"max_queue_delay_microseconds": 2000}} if batch else {}},
         ),
         postprocess=python_model(

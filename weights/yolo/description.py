@@ -24,15 +24,15 @@ class YoloDescription:
 
     Attributes:
         source: Where the network comes from, for people.
-        input: Name of the ONNX input; RGB, 0 to 1, [batch, 3, height, width].
+        input: Name of the ONNX input; RGB, [batch, 3, height, width], 0 to 255 as TYPE_UINT8, else 0 to 1.
         output: Name of the ONNX output.
-        data_type: Of the input, in Triton's words: TYPE_FP32 or TYPE_FP16.
+        data_type: Of the input, in Triton's words: TYPE_UINT8, TYPE_FP32 or TYPE_FP16.
         output_data_type: Of the output, likewise.
         height: Rows of the picture the network takes.
         width: Columns of it.
         batch: None when the file takes any batch; otherwise the only batch it takes.
         output_shape: Of the output for one picture, without the batch dimension.
-        layout: A key of `LAYOUTS`.
+        layout: A key of `LAYOUTS`; `boxes_best` where slim.py left the best class alone.
         classes: How many class names there are.
     """
 

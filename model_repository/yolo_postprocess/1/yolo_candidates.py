@@ -1,8 +1,9 @@
 """What a YOLO network answers, as boxes with one score and one class each.
 
-In: the output of one picture, in one of four layouts, an array of numpy's or a tensor of torch's (where the network
+In: the output of one picture, in one of five layouts, an array of numpy's or a tensor of torch's (where the network
 left it on a GPU). Out: `Candidates` above a confidence, in the network's order, of the same library and place.
 
+    boxes_best                [6, anchors]            cx cy w h, best score, its class      any of the next 3, slim
     boxes_scores              [4 + classes, anchors]  cx cy w h, one score per class        YOLOv8, YOLO11
     boxes_scores_transposed   [anchors, 4 + classes]
     boxes_objectness_scores   [anchors, 5 + classes]  cx cy w h, objectness, then scores    YOLOv5, YOLOv7
@@ -76,6 +77,8 @@ def candidates_in(predictions: Array, layout: str, classes: int, confidence: flo
     predictions = cast(predictions, "float32")
     if layout == "detections":
         return _from_detections(predictions, confidence)
+    if layout == "boxes_best":
+        return _from_best(predictions, confidence)
     rows = predictions if layout == "boxes_scores" else predictions.T  # [4 or 5 + classes, anchors]
     if layout == "boxes_objectness_scores":
         return _from_scores(rows[:4], rows[5:] * rows[4:5], confidence)
@@ -84,6 +87,7 @@ def candidates_in(predictions: Array, layout: str, classes: int, confidence: flo
 
 def _check_shape(predictions: Array, layout: str, classes: int) -> None:
     axis, size = {
+        "boxes_best": (0, 6),
         "boxes_scores": (0, 4 + classes),
         "boxes_scores_transposed": (1, 4 + classes),
         "boxes_objectness_scores": (1, 5 + classes),
@@ -102,9 +106,18 @@ def _from_scores(boxes: Array, scores: Array, confidence: float) -> Candidates:
     library = library_of(scores)
     sure = library.any(scores > confidence, axis=0)
     boxes, scores = boxes[:, sure], scores[:, sure]
+    return _finite(_corners(boxes), library.amax(scores, axis=0), scores.argmax(axis=0))
+
+
+def _from_best(rows: Array, confidence: float) -> Candidates:
+    sure = rows[:, rows[4] > confidence]
+    return _finite(_corners(sure[:4]), sure[4], sure[5])
+
+
+def _corners(boxes: Array) -> Array:
+    """[n, 4], x1 y1 x2 y2, from rows of cx cy w h."""
     centre, half = boxes[:2], boxes[2:] / 2
-    corners = library.concatenate((centre - half, centre + half)).T
-    return _finite(corners, library.amax(scores, axis=0), scores.argmax(axis=0))
+    return library_of(boxes).concatenate((centre - half, centre + half)).T
 
 
 def _from_detections(rows: Array, confidence: float) -> Candidates:

@@ -1,7 +1,7 @@
 """yolo_preprocess: a picture file -> the network's input.
 
-IMAGE: uint8 [bytes of the file] -> IMAGES: float32 or float16 [3, height, width], RGB, 0 to 1, letterboxed
-(with a leading batch dimension when the network takes only one fixed batch),
+IMAGE: uint8 [bytes of the file] -> IMAGES: uint8 [3, height, width], RGB, letterboxed; float32 or float16 from 0 to 1
+where the network takes such (with a leading batch dimension when the network takes only one fixed batch),
 GEOMETRY: float32 [5], original width and height in pixels, scale, pad x, pad y.
 With an instance on a GPU, and IMAGES named in the parameter `device_outputs`, the pixels are scaled there, and IMAGES
 stays there (torch, DLPack). `yolo.json` beside this file says how large the input is. Parameters `max_pixels` (200
@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
-from yolo_letterbox import Array, filled, library_of, pad
+from yolo_letterbox import Array, as_floats, filled, library_of, pad
 from yolo_picture import Limits, PictureError, fitted_picture
 
 LIMITS = ("max_pixels", "exact_pixels")
-DTYPES = {"TYPE_FP32": "float32", "TYPE_FP16": "float16"}
+FLOATS = {"TYPE_FP32": "float32", "TYPE_FP16": "float16"}  # a network of any other type takes uint8
 
 
 class TritonPythonModel:
@@ -29,7 +29,7 @@ class TritonPythonModel:
         folder = Path(args["model_repository"]) / args["model_version"]
         network = json.loads((folder / "yolo.json").read_text(encoding="utf-8"))
         self.width, self.height, self.batch = network["width"], network["height"], network["batch"]
-        self.dtype = DTYPES[network["data_type"]]
+        self.floats = FLOATS.get(network["data_type"])
         parameters = json.loads(args["model_config"]).get("parameters", {})
         leaves = parameters.get("device_outputs", {}).get("string_value", "").split()
         is_on_gpu = args["model_instance_kind"] == "GPU" and "IMAGES" in leaves
@@ -54,9 +54,8 @@ class TritonPythonModel:
 
     def _as_wanted(self, images: Array) -> Array:
         """In the network's type, as the first row of its batch where that is fixed."""
-        library = library_of(images)
-        kind = getattr(library, self.dtype)
-        images = images.astype(kind, copy=False) if library is np else images.to(kind)
+        if self.floats is not None:
+            images = as_floats(images, self.floats)
         if self.batch is None:
             return images
         rows = filled(images, (self.batch, *images.shape), 0)

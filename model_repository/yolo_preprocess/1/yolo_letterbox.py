@@ -76,7 +76,7 @@ def letterbox_for(width: int, height: int, input_width: int, input_height: int) 
 
 
 def pad(pixels: Array, letterbox: Letterbox, input_width: int, input_height: int) -> Array:
-    """float32 [3, input_height, input_width], RGB, 0 to 1: the scaled picture on grey.
+    """uint8 [3, input_height, input_width], RGB: the scaled picture on grey.
 
     Args:
         pixels: uint8 [placed_height, placed_width, 3], RGB.
@@ -85,9 +85,17 @@ def pad(pixels: Array, letterbox: Letterbox, input_width: int, input_height: int
     bottom, right = letterbox.pad_y + letterbox.placed_height, letterbox.pad_x + letterbox.placed_width
     canvas[letterbox.pad_y : bottom, letterbox.pad_x : right] = pixels
     if library_of(canvas) is np:
-        return np.ascontiguousarray(canvas.transpose(2, 0, 1)).astype(np.float32) / np.float32(255)
-    planes = canvas.permute(2, 0, 1).contiguous().float()
-    return planes / planes.new_tensor(255)  # by a number torch would multiply by its reciprocal on a GPU
+        return np.ascontiguousarray(canvas.transpose(2, 0, 1))
+    return canvas.permute(2, 0, 1).contiguous()
+
+
+def as_floats(pixels: Array, dtype: str) -> Array:
+    """The pixels from 0 to 1, as `float32` or `float16`."""
+    if library_of(pixels) is np:
+        return (pixels.astype(np.float32) / np.float32(255)).astype(dtype, copy=False)
+    floats = pixels.float()
+    floats = floats / floats.new_tensor(255)  # by a number torch would multiply by its reciprocal on a GPU
+    return floats.to(getattr(library_of(pixels), dtype))
 
 
 def filled(like: Array, shape: tuple[int, ...], value: int) -> Array:

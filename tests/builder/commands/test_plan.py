@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,7 @@ def test_json_is_one_object_with_numbers(run):
 
 def test_a_log_is_compared_edge_by_edge_and_a_contradiction_ends_in_one(run, tmp_path):
     log = tmp_path / "server.log"
-    rows = {"IMAGES": 2076672, "GEOMETRY": 20, "output0": 851760}
+    rows = {"IMAGES": 519168, "GEOMETRY": 20, "output0": 60840}
     log.write_text("".join(LINE.format(name, size, 0) for name, size in rows.items()))
     good = run("detect", "--profile", "cpu", "--verify", log)
     assert good.exit_code == 0, good.output
@@ -81,6 +82,15 @@ def test_a_log_is_compared_edge_by_edge_and_a_contradiction_ends_in_one(run, tmp
         "predictions (yolo, output0): elsewhere: predicted on GPU 0, seen on host: fell back to the host"
         in wrong.stderr
     )
+
+
+def test_a_url_where_no_server_is_ends_in_one(run):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        done = run("detect", "--profile", "cpu", "--verify", url)
+    assert done.exit_code == 1
+    assert f"{url}: no Triton server answers" in done.stderr
 
 
 def test_without_a_gpu_here_one_must_be_named(run):

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 import soundfile
 import tritonclient.grpc as grpcclient
+from typer.testing import CliRunner
 
+from builder.__main__ import app
 from builder.handover import edges_of
 from builder.handover.sizes import sizes_of
 from builder.handover.verify import compare, read_placement
@@ -60,7 +62,7 @@ def test_every_edge_lies_where_it_was_predicted(served, verbose, checkout):
         assert [(one.key, one.verdict, one.remark) for one in found if one.verdict != "as predicted"] == []
         assert len(found) == outputs
     pixels = next(one for one in placement.seen if one.name == "IMAGES")
-    assert (pixels.bytes, pixels.place) == (3 * 416 * 416 * 4, -1)
+    assert (pixels.bytes, pixels.place) == (3 * 416 * 416, -1)
 
 
 def test_a_wrong_prediction_is_found(served, verbose, checkout):
@@ -76,3 +78,17 @@ def test_a_wrong_prediction_is_found(served, verbose, checkout):
         "pixels": "elsewhere",
         "predictions": "elsewhere",
     }
+
+
+def test_a_running_server_is_held_against_the_plan_by_its_url(served):
+    url = f"http://{served.http}"
+    good = CliRunner().invoke(app, ["plan", "detect", "--profile", "cpu", "--verify", url])
+    assert good.exit_code == 0, good.output
+    assert "Beside the server: Triton 2.51.0" in good.stdout
+    assert "every model is ready, with what was planned for it" in good.stdout
+    assert "no endpoint tells: start the server with --log-verbose=1" in good.stdout
+    other = CliRunner().invoke(app, ["plan", "detect", "--gpu", "L4", "--verify", url])
+    assert other.exit_code == 1
+    assert "yolo: instance_group is 1 x KIND_CPU, planned 1 x KIND_GPU on 0" in other.stderr
+    assert "yolo_postprocess: FORCE_CPU_ONLY_INPUT_TENSORS is yes, planned no" in other.stderr
+    assert "yolo_preprocess: device_outputs is none, planned IMAGES" in other.stderr

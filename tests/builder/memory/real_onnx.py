@@ -19,7 +19,7 @@ import onnx
 import onnxruntime
 
 M_MMAP_THRESHOLD = -3
-DTYPES = {"tensor(float)": np.float32, "tensor(int64)": np.int64}
+DTYPES = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(uint8)": np.uint8}
 
 
 def of_process(key: str) -> int:

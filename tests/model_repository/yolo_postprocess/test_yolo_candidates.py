@@ -25,11 +25,13 @@ def answers(layout: str) -> np.ndarray:
         return ROWS
     if layout == "boxes_objectness_scores":
         return np.column_stack((ROWS[:, :4], np.full(3, 0.5, np.float32), ROWS[:, 4:] * 2))
+    if layout == "boxes_best":
+        return np.column_stack((ROWS[:, :4], ROWS[:, 4:].max(axis=1), ROWS[:, 4:].argmax(axis=1))).T
     centre, half, scores = ROWS[:, :2], ROWS[:, 2:4] / 2, ROWS[:, 4:]
     return np.column_stack((centre - half, centre + half, scores.max(axis=1), scores.argmax(axis=1)))
 
 
-LAYOUTS = ["boxes_scores", "boxes_scores_transposed", "boxes_objectness_scores", "detections"]
+LAYOUTS = ["boxes_best", "boxes_scores", "boxes_scores_transposed", "boxes_objectness_scores", "detections"]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

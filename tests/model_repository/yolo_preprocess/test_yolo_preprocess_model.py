@@ -15,7 +15,7 @@ from tritonclient.grpc import model_config_pb2
 from tritonkit.testing import LoadError, Model, ModelError, load_model
 
 SHIPPED = Path(__file__).parents[3] / "model_repository" / "yolo_preprocess"
-NETWORK = {"width": 416, "height": 416, "batch": None, "data_type": "TYPE_FP32"}
+NETWORK = {"width": 416, "height": 416, "batch": None, "data_type": "TYPE_UINT8"}
 
 
 @pytest.fixture
@@ -46,9 +46,9 @@ def picture(width: int = 60, height: int = 40, colour: tuple = (255, 0, 51)) -> 
 def test_a_picture_becomes_the_networks_input_and_its_geometry(load: Callable[..., Model]) -> None:
     answer = load().infer({"IMAGE": picture()})
     assert answer["IMAGES"].shape == (3, 416, 416)
-    assert answer["IMAGES"].dtype == np.float32
-    assert answer["IMAGES"][:, 208, 208] == pytest.approx([1, 0, 0.2])
-    assert answer["IMAGES"][:, 0, 0] == pytest.approx([114 / 255] * 3)
+    assert answer["IMAGES"].dtype == np.uint8
+    assert answer["IMAGES"][:, 208, 208].tolist() == [255, 0, 51]
+    assert answer["IMAGES"][:, 0, 0].tolist() == [114] * 3
     assert answer["GEOMETRY"].tolist() == pytest.approx([60, 40, 416 / 60, 0, 69])
 
 
@@ -79,6 +79,12 @@ def test_the_input_has_the_networks_size_and_precision(load: Callable[..., Model
     images = load(width=640, height=320, data_type="TYPE_FP16").infer({"IMAGE": picture()})["IMAGES"]
     assert images.shape == (3, 320, 640)
     assert images.dtype == np.float16
+
+
+def test_a_network_of_floats_gets_the_pixels_from_0_to_1(load: Callable[..., Model]) -> None:
+    whole, floats = (load(data_type=f"TYPE_{one}").infer({"IMAGE": picture()})["IMAGES"] for one in ("UINT8", "FP32"))
+    assert floats.dtype == np.float32
+    assert (floats == whole.astype(np.float32) / np.float32(255)).all()
 
 
 def test_a_fixed_batch_is_filled_up_with_nothing(load: Callable[..., Model]) -> None:

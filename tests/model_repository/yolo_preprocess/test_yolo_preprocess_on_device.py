@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from yolo_letterbox import letterbox_for, pad, resize_bilinear
+from yolo_letterbox import as_floats, letterbox_for, pad, resize_bilinear
 from yolo_picture import Limits, fitted_picture
 
 from tritonkit.testing import load_model
@@ -32,6 +32,9 @@ def test_scaled_pixels_are_equal(size: tuple, wanted: tuple, device: str) -> Non
     placed = resize_bilinear(pixels, box.placed_width, box.placed_height)
     images = pad(torch.tensor(placed, device=device), box, 416, 416)
     assert (images.cpu().numpy() == pad(placed, box, 416, 416)).all()
+    for dtype in ("float32", "float16"):
+        floats = as_floats(images, dtype).cpu().numpy()
+        assert floats.dtype == dtype and (floats == as_floats(pad(placed, box, 416, 416), dtype)).all()
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -50,7 +53,7 @@ def test_a_turned_photo_is_equal(photo: bytes, orientation: int, device: str, tm
 def test_the_gpu_profile_scales_on_the_instances_gpu_and_leaves_the_pixels_there(photo: bytes, tmp_path: Path) -> None:
     folder = tmp_path / "yolo_preprocess"
     shutil.copytree(SHIPPED, folder, ignore=shutil.ignore_patterns("yolo.json", "__pycache__"))
-    network = {"width": 416, "height": 416, "batch": None, "data_type": "TYPE_FP32"}
+    network = {"width": 416, "height": 416, "batch": None, "data_type": "TYPE_UINT8"}
     (folder / "1" / "yolo.json").write_text(json.dumps(network))
     plain = load_model(folder).infer({"IMAGE": np.frombuffer(photo, np.uint8)})
     with load_model(folder, profile="gpu") as model:

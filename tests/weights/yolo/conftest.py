@@ -142,13 +142,16 @@ def detect(run_network: Callable[[Path, np.ndarray], np.ndarray]) -> Callable:
     """The served code from a picture file to boxes: (boxes and scores and classes [n, 6], the network's outputs)."""
     from yolo_boxes import suppress_overlaps, to_original
     from yolo_candidates import candidates_in
-    from yolo_letterbox import pad
+    from yolo_letterbox import as_floats, pad
     from yolo_picture import Limits, fitted_picture
 
     def detect(folder: Path, picture: Path) -> tuple[np.ndarray, np.ndarray]:
         about = json.loads((folder / "yolo.json").read_text())
         pixels, letterbox = fitted_picture(picture.read_bytes(), about["width"], about["height"], Limits())
-        outputs = run_network(folder, pad(pixels, letterbox, about["width"], about["height"])[None])
+        images = pad(pixels, letterbox, about["width"], about["height"])
+        if about["data_type"] != "TYPE_UINT8":
+            images = as_floats(images, "float32")
+        outputs = run_network(folder, images[None])
         found = candidates_in(outputs, about["layout"], about["classes"], 0.25)
         if about["layout"] != "detections":
             found = suppress_overlaps(found, 0.45, 300)
