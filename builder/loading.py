@@ -21,6 +21,7 @@ from builder import pipelines as shipped
 from builder.errors import BuildError, DeclarationError
 from builder.pipeline import Pipeline
 from builder.tensors import did_you_mean
+from builder.tuned import read_tuned, with_tuned
 
 
 def shipped_names() -> tuple[str, ...]:
@@ -31,6 +32,8 @@ def shipped_names() -> tuple[str, ...]:
 def load_pipelines(names: Sequence[str], options: Mapping[str, str]) -> tuple[Pipeline, ...]:
     """The pipelines of these names, or all shipped ones; options that a function takes are given to it.
 
+    What `tuned.toml` beside them says of their models is in them.
+
     Raises:
         DeclarationError: a name leads to no pipeline, or nobody takes an option.
     """
@@ -40,9 +43,11 @@ def load_pipelines(names: Sequence[str], options: Mapping[str, str]) -> tuple[Pi
         if ".py" in name:
             file = _file_of(name)
             with _beside(file):
-                found += _made(_from_file(file, name.partition(".py:")[2]), options, taken)
+                made = _made(_from_file(file, name.partition(".py:")[2]), options, taken)
         else:
-            found += _made(_shipped(name), options, taken)
+            made = _made(_shipped(name), options, taken)
+        tuned = read_tuned(home_of(name))
+        found += [with_tuned(one, tuned) for one in made]
     for option in options.keys() - taken if names else ():
         raise DeclarationError(
             where=f"option {option}",
@@ -74,6 +79,11 @@ def _made(
             )
         found.append(made)
     return found
+
+
+def home_of(name: str) -> Path:
+    """The folder of the file in which a pipeline is declared."""
+    return _file_of(name).parent if ".py" in name else Path(shipped.__path__[0])
 
 
 def _shipped(name: str) -> list[Callable[..., Pipeline]]:

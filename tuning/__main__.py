@@ -1,0 +1,194 @@
+"""Command `tritonkit tune`. Arguments, environment, files, printing and exit status live here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from load.triton import Item
+    from tuning.tune import Tuned, Wish
+
+CHECKOUT = Path(__file__).parents[1]
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+
+@app.callback()
+def tuning() -> None:
+    """Settings that were measured."""
+
+
+@app.command()
+def tune(
+    pipeline: Annotated[str, typer.Argument(help="a shipped pipeline, or path/to/file.py[:name]")],
+    p95: Annotated[
+        str, typer.Option("--p95", help="what 95 % of the latencies shall not exceed: 200ms, 1.5s")
+    ] = "200ms",
+    rate: Annotated[
+        float | None, typer.Option("--rate", help="requests a second; the highest that keeps --p95 if not given")
+    ] = None,
+    seconds: Annotated[float, typer.Option("--seconds", min=1, help="of each real load")] = 15.0,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="JSONL with inputs, for a pipeline that is not a shipped one")
+    ] = None,
+    shape: Annotated[
+        list[str] | None, typer.Option("--shape", help="NAME:DIMS of random inputs whose dims vary: X:1,1024")
+    ] = None,
+    write: Annotated[bool, typer.Option("--write/--no-write", help="write tuned.toml beside the pipeline")] = True,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="an HTML page with the chart; x.svg, the chart")
+    ] = None,
+    measured: Annotated[
+        Path | None, typer.Option("--measured", help="JSON with the service times, for `tritonkit plan --users`")
+    ] = None,
+) -> None:
+    """Find the settings with which a pipeline keeps a promise on this machine, by few measurements and a model.
+
+    Starts the embedded server, measures service times, simulates, and measures what the simulation proposes. Better
+    settings go into tuned.toml beside the pipeline, from where `tritonkit build` takes them. Exit status 1 if the
+    promise is not kept.
+    """
+    from rich.console import Console
+
+    from builder.errors import BuildError
+    from clients import ClientError
+    from embedded.errors import ServerError
+    from tuning.errors import TuningError
+    from tuning.tune import Wish
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    promise_s = seconds_of(p95)
+    try:
+        wish = Wish(promise_s=promise_s, per_s=rate, cores=len(os.sched_getaffinity(0)), seconds=seconds)
+        tuned = tuned_pipeline(pipeline, wish, data, shapes_of(shape), lambda line: console.print(line))
+        show(tuned)
+        if tuned.parts and write:
+            print(f"{keep(pipeline, tuned)}: written; `tritonkit build` puts it into the models")
+    except (BuildError, ClientError, ServerError, TuningError) as error:
+        print(f"tritonkit tune: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    if report:
+        report.write_text(report_text(report, tuned), encoding="utf-8")
+    if measured:
+        from tuning.report import as_json
+
+        measured.write_text(as_json(tuned), encoding="utf-8")
+    last = tuned.after if tuned.parts and tuned.after else tuned.before
+    if last.p95_s > promise_s:
+        print(f"95 % of the answers take up to {1000 * last.p95_s:.0f} ms; {p95} is asked for", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def tuned_pipeline(
+    name: str, wish: Wish, data: Path | None, shapes: Mapping[str, Sequence[int]], tell: Callable[[str], None]
+) -> Tuned:
+    """Build the pipeline as it is now into the cache, serve it, tune it."""
+    from builder import checked_plan
+    from builder.loading import load_pipelines
+    from builder.repository import write_repository
+    from embedded import EmbeddedServer
+    from tuning.served import served
+    from tuning.tune import Tuner
+
+    cache = Path(os.environ.get("TRITONKIT_CACHE", CHECKOUT / ".cache")).absolute()
+    (found,) = load_pipelines([name], {})
+    repository = cache / "tune" / found.name
+    write_repository(checked_plan([found]), repository, exports=cache / "exports", weights=True, only=True)
+    tell(f"{found.name}: starting the server")
+    with EmbeddedServer(repository, load=[found.name], cache=cache) as server:
+        at = served(server)
+        return Tuner(at, found.name, inputs(found.name, at.grpc, data, shapes), wish, tell).tune()
+
+
+def inputs(pipeline: str, grpc: str, data: Path | None, shapes: Mapping[str, Sequence[int]]) -> tuple[Item, ...]:
+    """What is sent: rows of a file, the samples of a shipped pipeline, or random values."""
+    from load.inputs import random_items, row_items, signature_at
+    from load.items import TAKES, items_for
+
+    if data is None and pipeline in TAKES:
+        return items_for(pipeline)
+    signature = signature_at(f"grpc://{grpc}", pipeline)
+    return row_items(signature, data) if data else random_items(signature, shapes=shapes)
+
+
+def keep(name: str, tuned: Tuned) -> Path:
+    """Write tuned.toml beside the pipeline, what others have there kept."""
+    from datetime import UTC, datetime
+
+    from builder.loading import home_of
+    from builder.model import merged, thaw
+    from builder.tuned import FILE, read_tuned, remarks_of, tuned_text
+    from tuning.report import remark
+
+    folder = home_of(name)
+    values = merged(thaw(read_tuned(folder)), {model: {"cpu": thaw(parts)} for model, parts in tuned.parts.items()})
+    words = remark(tuned, datetime.now(UTC).date().isoformat(), int(tuned.network.capacity["cpu"]))
+    remarks = {**remarks_of(folder), **dict.fromkeys(tuned.parts, words)}
+    (folder / FILE).write_text(tuned_text(values, remarks), encoding="utf-8")
+    return folder / FILE
+
+
+def show(tuned: Tuned) -> None:
+    """Print the tables."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from tuning.report import COLUMNS, rows, setting_rows
+
+    console = Console(highlight=False)
+    for some in (setting_rows(tuned), rows(tuned)):
+        if some:
+            table = Table(*COLUMNS, box=None, pad_edge=False)
+            for row in some:
+                table.add_row(*row)
+            console.print(table)
+            console.print()
+    if not tuned.parts:
+        console.print("nothing that was tried is better than what is there")
+
+
+def report_text(path: Path, tuned: Tuned) -> str:
+    """The page, or for x.svg the chart alone."""
+    from tuning.report import chart, page
+
+    return chart(tuned) if path.suffix == ".svg" else page(tuned)
+
+
+def shapes_of(given: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
+    """{"X": (1, 1024)} of `X:1,1024`."""
+    found = {}
+    for one in given or ():
+        name, colon, dims = one.partition(":")
+        if not colon or not all(part.isdigit() for part in dims.split(",")):
+            raise typer.BadParameter(f"{one!r}: NAME:DIMS as X:1,1024 is needed", param_hint="--shape")
+        found[name] = tuple(int(part) for part in dims.split(","))
+    return found
+
+
+def seconds_of(text: str) -> float:
+    """Seconds of `200ms` or `1.5s`."""
+    for unit, factor in (("ms", 1000.0), ("s", 1.0)):
+        number = text.removesuffix(unit)
+        if number != text:
+            try:
+                value = float(number) / factor
+            except ValueError:
+                break
+            if 0 < value < float("inf"):
+                return value
+            break
+    raise typer.BadParameter(f"{text!r}: a time as 200ms or 1.5s is needed", param_hint="--p95")
+
+
+def main() -> None:
+    """Run the command."""
+    app()
+
+
+if __name__ == "__main__":
+    main()
