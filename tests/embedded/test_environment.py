@@ -34,6 +34,12 @@ def test_text_is_utf_8_and_nothing_phones_home() -> None:
     assert environment["OTHER"] == "kept"
 
 
+def test_freed_memory_is_kept_for_the_next_request_unless_the_caller_says_otherwise() -> None:
+    environment = server_environment({"MALLOC_TRIM_THRESHOLD_": "1"}, wheel=WHEEL, python=Path("/p/python"))
+    assert environment["MALLOC_TRIM_THRESHOLD_"] == "1"
+    assert int(environment["MALLOC_MMAP_THRESHOLD_"]) == 32 * 2**20
+
+
 def test_threads_are_limited_when_asked_and_only_then() -> None:
     base = {"OMP_NUM_THREADS": "7"}
     assert server_environment(base, wheel=WHEEL, python=Path("/p/python"))["OMP_NUM_THREADS"] == "7"
