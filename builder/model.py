@@ -60,7 +60,7 @@ class Model:
         texts: text to write, by path in the version folder: `{"model.json": "..."}`.
         pass_through: outputs that exist only when the input of the same name is given.
         usual: sizes that vary, as a usual request has them, for what is added up beforehand: by tensor its dims (of a
-            string its bytes), and by name of an axis in its ONNX files that axis' size.
+            string its bytes), and by name of an axis in its ONNX files that axis' size; `FILE:AXIS` for one of them.
         device_bytes: what its code takes of each GPU it has an instance on, besides ONNX files and its context.
         serves_neighbours: it has an instance on a GPU only to give or take tensors there: pointless where the ONNX
             backend takes them from the host.

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from builder.commands.plan_beside import Beside
+    from builder.memory.account import MemoryPlan
     from builder.memory.devices import Gpu
     from builder.plan import Plan
 
@@ -22,7 +25,8 @@ def plan(
     pipelines: Annotated[list[str], typer.Argument(help="shipped pipelines, or path/to/file.py[:name]")],
     gpu: Annotated[str, typer.Option("--gpu", help="L4, A100-80, 2xH100, 24GiB..., or detected")] = "detected",
     verify: Annotated[
-        Path | None, typer.Option("--verify", help="log of a server run with --log-verbose=1, to compare edge by edge")
+        str | None,
+        typer.Option("--verify", help="log of a server run with --log-verbose=1 (edge by edge), or URL of a server"),
     ] = None,
     profile: Annotated[str, typer.Option("--profile", help="cpu: only the edges, on the embedded server")] = "gpu",
     env: Annotated[Path | None, typer.Option("--env", help="file to write for docker compose: --env-file FILE")] = None,
@@ -47,6 +51,19 @@ def plan(
     target: Annotated[
         str | None, typer.Option("--target", help="release, as 26.07; the one docker/versions.env pins if not given")
     ] = None,
+    users: Annotated[
+        str | None, typer.Option("--users", help="how many GPUs or servers for so many users: 500,100000")
+    ] = None,
+    measured: Annotated[
+        Path | None, typer.Option("--measured", help="with --users: what `tritonkit tune --measured` wrote")
+    ] = None,
+    assume: Annotated[
+        Path | None,
+        typer.Option("--assume", help="with --users: JSON with what differs from tuning/data/flagship.json"),
+    ] = None,
+    gpu_hour: Annotated[
+        float | None, typer.Option("--gpu-hour", help="with --users: dollars of one for an hour")
+    ] = None,
 ) -> None:
     """Plan the GPUs that a pipeline's models share. Exit status 1 if they do not fit, or a log says otherwise."""
     from builder import __main__ as edge
@@ -58,6 +75,12 @@ def plan(
 
     if profile not in ("cpu", "gpu"):
         raise typer.BadParameter(f"{profile!r}: cpu or gpu is needed", param_hint="--profile")
+    if users is not None:
+        from builder.commands.users import plan_users
+
+        gpu = "L40S" if gpu == "detected" else gpu
+        plan_users(pipelines[0], users, gpu=gpu, measured=measured, assume=assume, hour=gpu_hour, as_json=as_json)
+        return
     release = edge._release(target or pinned_release())
     with edge._problems_told():
         made = make_plan(on_gpus(edge._pipelines(pipelines, whisper, yolo, llm, set_), chains), release)
@@ -73,18 +96,35 @@ def plan(
         memory = None if profile == "cpu" else plan_memory(made, ask, edge._exports())
     if env is not None and memory is not None and memory.fits:
         env.write_text(plan_text.as_env(memory), encoding="utf-8")
-    compared = None
-    if verify is not None:
-        if not verify.is_file():
-            raise typer.BadParameter(f"{verify}: no such file", param_hint="--verify")
-        compared = compare(edges, read_placement(verify.read_text(encoding="utf-8", errors="replace")))
+    compared = beside = None
+    if verify is not None and verify.startswith(("http://", "https://")):
+        beside = verified(verify, made, profile, memory)
+    elif verify is not None:
+        if not Path(verify).is_file():
+            raise typer.BadParameter(f"{verify}: no such file, and no URL", param_hint="--verify")
+        text = Path(verify).read_text(encoding="utf-8", errors="replace")
+        compared = compare(edges, read_placement(text))
     if as_json:
-        print(json.dumps(plan_text.as_json(memory, edges, compared), indent=1))
+        print(json.dumps(plan_text.as_json(memory, edges, compared, beside), indent=1))
     else:
-        plan_text.show(memory, edges, compared)
-    wrong = [one for one in compared or () if one.is_wrong]
+        plan_text.show(memory, edges, compared, beside)
+    wrong = any(one.is_wrong for one in compared or ()) or (beside is not None and beside.is_wrong)
     if (memory is not None and not memory.fits) or wrong:
         raise typer.Exit(1)
+
+
+def verified(url: str, made: Plan, profile: str, memory: MemoryPlan | None) -> Beside:
+    """What a running server says, beside the plan; ends the command where none answers."""
+    from builder.commands.plan_beside import beside_plan
+    from builder.commands.plan_server import NoServer, ask, measured_here
+
+    catalog = made.catalog(profile)
+    try:
+        answer = ask(url, catalog.entries)
+    except NoServer as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(1) from error
+    return beside_plan(answer, catalog, memory, measured_here(url, memory.accounts if memory else ()))
 
 
 def planned_for(plan: Plan, gpu: str, engine: list[str] | None, exports: Path) -> Plan:

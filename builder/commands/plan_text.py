@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from builder.commands.plan_beside import Beside, show_beside
 from builder.handover.edges import Edge, totals
 from builder.handover.verify import Comparison
 from builder.memory.account import HEADROOM_PERCENT, KINDS, CacheFit, GpuAccount, MemoryPlan
@@ -31,7 +32,12 @@ HOW_STYLES = {"pointer": "green", "device copy": "green", "gather": "yellow", "u
               "host bounce": "red"}  # fmt: skip
 
 
-def as_json(memory: MemoryPlan | None, edges: Sequence[Edge], compared: Sequence[Comparison] | None) -> dict[str, Any]:
+def as_json(
+    memory: MemoryPlan | None,
+    edges: Sequence[Edge],
+    compared: Sequence[Comparison] | None,
+    beside: Beside | None = None,
+) -> dict[str, Any]:
     """Everything, as plain values; bytes as numbers."""
     found: dict[str, Any] = {"edges": [asdict(one) for one in edges], "totals": asdict(totals(edges))}
     if memory is not None:
@@ -40,6 +46,8 @@ def as_json(memory: MemoryPlan | None, edges: Sequence[Edge], compared: Sequence
             "fits": memory.fits,
             "accounts": [{**asdict(one), "used": one.used, "usable": one.usable} for one in memory.accounts],
         }
+    if beside is not None:
+        found["server"] = beside.as_json()
     if compared is not None:
         found["verify"] = [{**asdict(one), "is_wrong": one.is_wrong} for one in compared]
     return found
@@ -54,7 +62,12 @@ def as_env(memory: MemoryPlan) -> str:
     return "\n".join(lines) + "\n"
 
 
-def show(memory: MemoryPlan | None, edges: Sequence[Edge], compared: Sequence[Comparison] | None) -> None:
+def show(
+    memory: MemoryPlan | None,
+    edges: Sequence[Edge],
+    compared: Sequence[Comparison] | None,
+    beside: Beside | None = None,
+) -> None:
     """Print results to standard output, refusals and contradictions to standard error."""
     console = Console(highlight=False)
     console = Console(highlight=False, width=max(console.width, 100))
@@ -68,6 +81,8 @@ def show(memory: MemoryPlan | None, edges: Sequence[Edge], compared: Sequence[Co
     _show_edges(console, edges)
     if compared is not None:
         _show_compared(console, compared)
+    if beside is not None:
+        show_beside(console, beside)
     for note in memory.notes if memory else ():
         console.print(Text(f"assumed  {note}", style="dim"), soft_wrap=True)
     if memory is not None:

@@ -99,8 +99,10 @@ def _of_files(
 ) -> Iterator[Part]:
     """Weights and activations of the ONNX files of a model, for each of its instances."""
     batch = max(1, int(entry.config.get("max_batch_size", 0)))
-    sizes = {name: size for name, size in model.usual.items() if isinstance(size, int)}
+    told = {name: size for name, size in model.usual.items() if isinstance(size, int)}
     for source in onnx_files(model, exports):
+        mine = {name.partition(":")[2]: size for name, size in told.items() if name.startswith(f"{source.name}:")}
+        sizes = told | mine
         if not source.is_file():
             notes.append(f"{model.name}: there is no {source}; it counts nothing until `tritonkit weights` made it")
             continue
