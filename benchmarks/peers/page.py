@@ -1,0 +1,119 @@
+"""docs/benchmarks.md, from results.json: tables, places, the machine. Nothing is measured here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.peers.remarks import REMARKS
+from benchmarks.peers.results import Row, rows_of
+from benchmarks.peers.scenarios import SCENARIOS, Scenario
+from benchmarks.peers.work.places import ROOT
+
+DOCUMENT = ROOT / "docs" / "benchmarks.md"
+CLOSE = 0.03  # less than this apart is no order
+
+INTRODUCTION = """\
+# Benchmarks against what people would use instead
+
+Written by `python -m benchmarks.peers page` from [results.json](../benchmarks/peers/results.json); a test compares
+the two. Measure again with `make bench-peers` (all of it, about half an hour), or one scenario with `python -m
+benchmarks.peers run detect`.
+
+Everybody serves the same files: the ONNX exports of Whisper tiny.en and YOLOv3-tiny, the small Llama, and, before and
+behind them, the same Python functions ([work/](../benchmarks/peers/work)). Each peer is written as its own
+documentation recommends, batching on where it is offered, with the same largest batch and the same window as
+tritonkit's configs ([apps/](../benchmarks/peers/apps)):
+
+- **FastAPI**: the wrapper that articles show, a plain endpoint around the models; no batching.
+- **LitServe**: batched, its fast queue on. **BentoML**: adaptive batching. **Ray Serve**: a composition of
+  deployments with `serve.batch`. **PyTriton**: functions bound to a tritonserver, batched by its dynamic batcher.
+- **tritonkit, steps by the client**: the same server and models as tritonkit, each called by the client instead of
+  one ensemble.
+- *no server*: the same functions called in threads of the load's own process. Rows in italics are bounds, not
+  contenders.
+
+All contenders of a scenario run at once and are measured in turns, round after round; whoever is not measured is
+halted (`SIGSTOP`). The load is closed: so many callers, each asking again when it was answered, with inputs of
+different sizes. A wrong answer (text not equal, a number off by more than 0.01 + 0.2 %) is an error, not an answer.
+Values are medians over the rounds. CPU is that of all processes of the server per answer; memory is the most that
+they had under load (PSS, what processes share counted once). Client and servers share the cores, as everywhere on one
+machine."""
+
+CHAT_HEAD = "| | answers/s | of tritonkit | first word p50 | p95 | whole p50 | p95 | p99 | CPU s | memory | errors |"
+HEAD = "| | answers/s | of tritonkit | p50 | p95 | p99 | CPU s | memory | errors |"
+
+
+def page(known: dict[str, Any]) -> str:
+    """The whole document."""
+    parts = [INTRODUCTION, _machine(known["machine"])]
+    for name, scenario in SCENARIOS.items():
+        if name in known["scenarios"]:
+            parts += _section(name, scenario, rows_of(known["scenarios"][name]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _machine(machine: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+    return (
+        f"Measured on {machine['cores']} cores of {machine['processor']}, {machine['memory_gib']} GiB, no GPU, Python "
+        f"{machine['python']}: {versions}."
+    )
+
+
+def _section(name: str, scenario: Scenario, rows: Sequence[Row]) -> list[str]:
+    parts = [f"## {scenario.title}", scenario.words]
+    for callers in dict.fromkeys(row.callers for row in rows):
+        parts += _table(scenario, [row for row in rows if row.callers == callers])
+    return [*parts, *([REMARKS[name]] if name in REMARKS else [])]
+
+
+def _table(scenario: Scenario, rows: Sequence[Row]) -> list[str]:
+    ranked = sorted((row for row in rows if row.contender not in scenario.bounds), key=lambda row: -row.answers_per_s)
+    bounds = [row for row in rows if row.contender in scenario.bounds]
+    ours = next(row for row in rows if row.contender == scenario.contenders[0])
+    streams = scenario.service == "chat"
+    head = CHAT_HEAD if streams else HEAD
+    lines = [head, "| --- |" + " ---: |" * (head.count("|") - 2)]
+    lines += [_line(row, ours, streams, is_bound=False) for row in ranked]
+    lines += [_line(row, ours, streams, is_bound=True) for row in bounds]
+    callers = f"{ours.callers} caller{'s' if ours.callers > 1 else ''}"
+    noise = max(row.others_share for row in rows)
+    quiet = f"anything else took at most {noise:.0%} of the CPU"
+    return [f"**{callers}**, {ours.rounds} rounds, {quiet}: {_place(ours, ranked)}", "\n".join(lines)]
+
+
+def _place(ours: Row, ranked: Sequence[Row]) -> str:
+    """Which place tritonkit takes, and by how much."""
+    others = [row for row in ranked if row is not ours]
+    best = others[0]
+    ahead = ours.answers_per_s / best.answers_per_s - 1
+    if ahead > CLOSE:
+        return f"{ours.contender} is first, {ahead:.0%} more answers than {best.contender}."
+    if ahead >= -CLOSE:
+        return f"{ours.contender} and {best.contender} are level (within {CLOSE:.0%})."
+    place = 1 + sum(row.answers_per_s > ours.answers_per_s for row in others)
+    return f"{ours.contender} is number {place} of {len(ranked)}, {-ahead:.0%} fewer answers than {best.contender}."
+
+
+def _line(row: Row, ours: Row, streams: bool, *, is_bound: bool) -> str:
+    name = f"*{row.contender}*" if is_bound else f"**{row.contender}**" if row is ours else row.contender
+    share = f"{row.answers_per_s / ours.answers_per_s:.2f}" if ours.answers_per_s else "-"
+    errors = "0" if not row.errors else f"{row.errors} of {row.asked} ({row.errors / row.asked:.1%})"
+    firsts = [milliseconds(row.first_p50_s), milliseconds(row.first_p95_s)] if streams else []
+    cells = [
+        name,
+        f"{row.answers_per_s:.4g}",
+        share,
+        *firsts,
+        *(milliseconds(value) for value in (row.p50_s, row.p95_s, row.p99_s)),
+        "-" if row.cpu_s_per_answer is None else f"{row.cpu_s_per_answer:.3g}",
+        f"{row.memory_bytes / 2**20:,.0f} MiB",
+        errors,
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def milliseconds(seconds: float | None) -> str:
+    """12.3 ms; a dash of nothing."""
+    return "-" if seconds is None else f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds * 1000:.0f} ms"

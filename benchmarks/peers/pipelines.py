@@ -1,0 +1,55 @@
+"""tritonkit's side: the shipped pipelines, one that hears and sees at once, and the two small networks as models."""
+
+from __future__ import annotations
+
+from benchmarks.peers.work.small import frame_file, gemm_file
+from builder import Pipeline, Step, onnx
+from builder.models.whisper import whisper as whisper_of
+from builder.models.yolo import yolo as yolo_of
+from builder.pipelines.detect import look
+from builder.pipelines.transcribe import listen
+
+WINDOW = {"max_queue_delay_microseconds": 10_000}
+
+
+def both() -> Pipeline:
+    """A recording and a picture in, transcript and detections out."""
+    return Pipeline(
+        name="both",
+        inputs="AUDIO IMAGE LANGUAGE? TASK? MODE? CONFIDENCE? IOU?",
+        outputs="TRANSCRIPT DETECTIONS",
+        steps=[*listen(whisper_of(), "TRANSCRIPT"), *look(yolo_of(), "DETECTIONS")],
+    )
+
+
+def with_window() -> Pipeline:
+    """The small network, batched within 10 ms."""
+    model = onnx("gemm", file=gemm_file(), max_batch_size=32, dynamic_batching=WINDOW)
+    return Pipeline(
+        name="gemm_pipeline",
+        inputs="row",
+        outputs="answer",
+        steps=[Step(model=model, input_map="row", output_map="answer")],
+    )
+
+
+def without_window() -> Pipeline:
+    """The same network, a request at a time."""
+    model = onnx("gemm_alone", file=gemm_file(), max_batch_size=1)
+    return Pipeline(
+        name="gemm_alone_pipeline",
+        inputs="row",
+        outputs="answer",
+        steps=[Step(model=model, input_map="row", output_map="answer")],
+    )
+
+
+def large() -> Pipeline:
+    """The network that takes a large tensor."""
+    model = onnx("frame", file=frame_file(), max_batch_size=1)
+    return Pipeline(
+        name="frame_pipeline",
+        inputs="frame",
+        outputs="mean",
+        steps=[Step(model=model, input_map="frame", output_map="mean")],
+    )
