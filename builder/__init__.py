@@ -3,14 +3,20 @@
 from builder import Pipeline, Step, onnx, python
 """
 
-from builder.backends import cuda, existing, onnx, python, tensorrt, vllm
-from builder.catalog import Catalog, Entry, Target, entry, target
-from builder.check import check_catalog, check_pipelines, checked_plan
-from builder.errors import BuildError, CheckError, DeclarationError, RenderError, RepositoryError
-from builder.findings import Finding
-from builder.model import Artifact, Model, Tree
-from builder.pipeline import Input, Pipeline, Step
-from builder.plan import Ensemble, Plan, make_plan
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from builder.backends import cuda, existing, onnx, python, tensorrt, tensorrt_plan, vllm
+    from builder.catalog import Catalog, Entry, Target, entry, target
+    from builder.check import check_catalog, check_pipelines, checked_plan
+    from builder.errors import BuildError, CheckError, DeclarationError, RenderError, RepositoryError
+    from builder.findings import Finding
+    from builder.model import Artifact, Model, Tree
+    from builder.pipeline import Input, Pipeline, Step
+    from builder.plan import Ensemble, Plan, make_plan
 
 __all__ = [
     "Artifact",
@@ -41,5 +47,31 @@ __all__ = [
     "python",
     "target",
     "tensorrt",
+    "tensorrt_plan",
     "vllm",
 ]
+
+# Module -> what of it is public. Each is imported when first asked for: a command's help needs none of them.
+_PUBLIC = {
+    "builder.backends": "cuda existing onnx python tensorrt tensorrt_plan vllm",
+    "builder.catalog": "Catalog Entry Target entry target",
+    "builder.check": "check_catalog check_pipelines checked_plan",
+    "builder.errors": "BuildError CheckError DeclarationError RenderError RepositoryError",
+    "builder.findings": "Finding",
+    "builder.model": "Artifact Model Tree",
+    "builder.pipeline": "Input Pipeline Step",
+    "builder.plan": "Ensemble Plan make_plan",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, from its module."""
+    for module, names in _PUBLIC.items():
+        if name in names.split():
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"module 'builder' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    """The public names beside the module's own."""
+    return sorted({*globals(), *__all__})

@@ -49,7 +49,9 @@ def main() -> None:
 
 def joined() -> tuple[typer.Typer, dict[str, str]]:
     """One app with every command, and which package each command comes from."""
-    app = typer.Typer(name="tritonkit", help=HELP, no_args_is_help=True, pretty_exceptions_enable=False)
+    app = typer.Typer(
+        name="tritonkit", help=HELP, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
+    )
     app.callback()(tritonkit)
     app.command()(demo)
     owners: dict[str, str] = {"demo": "embedded"}
