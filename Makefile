@@ -53,8 +53,10 @@ test-gpu: build-repo  ## only the tests that need a GPU
 fuzz: install  ## random repositories: our verdict against the real server's (about 8 minutes)
 	@.venv/bin/python -m fuzz
 
-bench: install  ## how long a check of 1,000 models takes, and how it grows
+bench: build-repo  ## the builder's own costs, a check of 1,000 models, ensembles against one process with no server
+	@PYTHONPATH=. .venv/bin/python benchmarks/small_costs.py
 	@PYTHONPATH=. .venv/bin/python benchmarks/check_speed.py
+	@PYTHONPATH=. .venv/bin/python benchmarks/crossings.py
 
 release-data: install  ## compare the table of config fields with those of tritonclient's wheels
 	@.venv/bin/python scripts/release_data.py 2.51.0 2.73.0

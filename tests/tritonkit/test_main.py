@@ -38,6 +38,7 @@ def test_no_command_is_there_twice() -> None:
 
 def test_help_loads_nothing_heavy(checkout: Path) -> None:
     heavy = ["torch", "onnxruntime", "onnx", "vllm", "transformers", "ray", "grpc", "tritonclient.grpc", "whisper"]
+    heavy += ["asyncio", "builder.rules", "google.protobuf", "markdown_it", "numpy"]
     code = f"""
 import json, sys
 from tritonkit.__main__ import joined

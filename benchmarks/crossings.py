@@ -1,0 +1,161 @@
+"""What a server costs: the ensembles `transcribe` and `detect` against the same steps in one process, in one run.
+
+`python benchmarks/crossings.py [--rounds 7]` starts the embedded server over model_repository, asks it over gRPC, and
+asks `crossings_peer.OneProcess` the same, in turns, alone and with 16 requests at once. For each it prints the time of
+a request on both sides (alone: median; at once: of the whole load, divided by the number of requests), the seconds of
+the processors that it cost (the client's included), and both ratios, each the median of the rounds. Both sides keep
+freed memory as the server does (embedded.environment.MEMORY_KEPT). Exit status 1 when a ratio of times is above 1.10 or
+an answer differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import psutil
+import soundfile
+import tritonclient.grpc as triton
+from crossings_peer import CHECKOUT, OneProcess
+
+from embedded import EmbeddedServer
+from embedded.environment import MEMORY_KEPT
+
+LIMIT = 1.10
+Ask = Callable[[], str]
+
+
+class Server:
+    """The two ensembles, asked over gRPC. Each call gives the one text that tells all of an answer."""
+
+    def __init__(self, address: str, samples: np.ndarray, photo: bytes) -> None:
+        self._client = triton.InferenceServerClient(address)
+        self._samples, self._photo = samples, np.frombuffer(photo, np.uint8)
+
+    def transcribe(self) -> str:
+        """The transcript."""
+        return self._asked("transcribe", "AUDIO", self._samples, "FP32", "TRANSCRIPT")
+
+    def detect(self) -> str:
+        """The detections, as JSON."""
+        return self._asked("detect", "IMAGE", self._photo, "UINT8", "DETECTIONS")
+
+    def _asked(self, model: str, name: str, array: np.ndarray, datatype: str, wanted: str) -> str:
+        tensor = triton.InferInput(name, list(array.shape), datatype)
+        tensor.set_data_from_numpy(array)
+        return str(self._client.infer(model, [tensor]).as_numpy(wanted)[0].decode())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Of one request: seconds by the clock, and of the processors."""
+
+    took_s: float
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One line of the table: who is asked, how often in a round, how many requests at once."""
+
+    name: str
+    sides: tuple[Ask, Ask]
+    requests: int
+    at_once: int
+    costs: tuple[list[Cost], list[Cost]] = field(default_factory=lambda: ([], []))
+
+    def measure(self, first: int) -> None:
+        """One round; `first` is the side that goes first."""
+        expected = self.sides[0]()
+        for side in (first, 1 - first):
+            self.costs[side].append(cost_of(self.sides[side], self.requests, self.at_once, expected))
+
+    def ratio(self, value: Callable[[Cost], float]) -> float:
+        """The server's against that of one process."""
+        return statistics.median(value(b) / value(a) for a, b in zip(*self.costs, strict=True))
+
+    def line(self) -> str:
+        """This cell as printed."""
+        columns = [f"{self.name}, {self.at_once} at once".ljust(26)]
+        for value in (lambda cost: cost.took_s, lambda cost: cost.cpu_s):
+            columns += [f"{1000 * statistics.median(map(value, side)):.1f}".rjust(13) for side in self.costs]
+            columns.append(f"{self.ratio(value):.2f}".rjust(7))
+        return "".join(columns)
+
+
+def cost_of(ask: Ask, requests: int, at_once: int, expected: str) -> Cost:
+    """Of one request: the median when asked one after the other, else all the time over their number.
+
+    Raises:
+        RuntimeError: an answer is another one than expected.
+    """
+
+    def asked(_: int) -> float:
+        began = time.perf_counter()
+        if ask() != expected:
+            raise RuntimeError("an answer differs from the one of the other side")
+        return time.perf_counter() - began
+
+    began, began_cpu = time.perf_counter(), cpu_seconds()
+    with ThreadPoolExecutor(at_once) as pool:
+        each = list(pool.map(asked, range(requests)))
+    took_s, cpu_s = time.perf_counter() - began, cpu_seconds() - began_cpu
+    return Cost(took_s=statistics.median(each) if at_once == 1 else took_s / requests, cpu_s=cpu_s / requests)
+
+
+def cpu_seconds() -> float:
+    """Of this process and all below it, so of the server and of every Python model."""
+    own = psutil.Process()
+    return sum(sum(each.cpu_times()[:2]) for each in [own, *own.children(recursive=True)])
+
+
+def main() -> int:
+    """Print the table; 1 when a ratio is above the limit."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repository", type=Path, default=CHECKOUT / "model_repository")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--only", choices=("transcribe", "detect"))
+    wanted = parser.parse_args()
+    if not MEMORY_KEPT.items() <= os.environ.items():  # the C library reads them when a process starts
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **MEMORY_KEPT})
+    threads = len(os.sched_getaffinity(0))
+    samples, _ = soundfile.read(CHECKOUT / "samples/sense_and_sensibility.flac", dtype="float32")
+    photo = (CHECKOUT / "samples/coffee.jpg").read_bytes()
+    peer = OneProcess(wanted.repository, threads)
+    with EmbeddedServer(wanted.repository, load=("transcribe", "detect"), cache=CHECKOUT / ".cache") as started:
+        server = Server(started.grpc, samples, photo)
+        transcribe, detect = (
+            (lambda: peer.transcribe(samples), server.transcribe),
+            (lambda: peer.detect(photo), server.detect),
+        )
+        cells = [
+            Cell(name="transcribe", sides=transcribe, requests=4, at_once=1),
+            Cell(name="transcribe", sides=transcribe, requests=24, at_once=16),
+            Cell(name="detect", sides=detect, requests=20, at_once=1),
+            Cell(name="detect", sides=detect, requests=96, at_once=16),
+        ]
+        cells = [cell for cell in cells if wanted.only in (None, cell.name)]
+        for cell in cells:
+            cost_of(cell.sides[1], 2, 1, cell.sides[0]())
+        for number in range(wanted.rounds):
+            for cell in cells:
+                cell.measure(number % 2)
+    print(
+        f"{'ms of a request':26}"
+        + "".join(f"{word:>{width}}" for word, width in 2 * (("one process", 13), ("server", 13), ("ratio", 7)))
+    )
+    for cell in cells:
+        print(cell.line())
+    return int(max(cell.ratio(lambda cost: cost.took_s) for cell in cells) > LIMIT)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
