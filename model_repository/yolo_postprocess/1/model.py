@@ -46,9 +46,9 @@ class TritonPythonModel:
         try:
             confidence = _fraction(request, "CONFIDENCE", self.confidence)
             iou = _fraction(request, "IOU", self.iou)
-            geometry = _on_host(pb_utils.get_input_tensor_by_name(request, "GEOMETRY"))
+            geometry = _on_host(_needed(request, "GEOMETRY"))
             check_geometry(geometry)
-            predictions = _in_place(pb_utils.get_input_tensor_by_name(request, "PREDICTIONS"))
+            predictions = _in_place(_needed(request, "PREDICTIONS"))
             found = candidates_in(predictions, self.layout, self.classes, confidence)
         except PredictionError as error:
             refusal = pb_utils.TritonError(str(error), pb_utils.TritonError.INVALID_ARG)
@@ -84,6 +84,14 @@ def _summary(labels: list[str], scores: np.ndarray, boxes: np.ndarray, geometry:
         for label, score, box in zip(labels, scores, boxes, strict=True)
     ]
     return json.dumps({"width": int(geometry[0]), "height": int(geometry[1]), "detections": detections})
+
+
+def _needed(request: object, name: str) -> object:
+    """An input without which nothing can be said. Triton only counts the inputs where some are optional."""
+    tensor = pb_utils.get_input_tensor_by_name(request, name)
+    if tensor is None:
+        raise PredictionError(f"{name}: missing; every request needs it")
+    return tensor
 
 
 def _in_place(tensor: object) -> Array:
