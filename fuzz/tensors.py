@@ -51,6 +51,8 @@ TEXTS: dict[str, Any] = {
 # What a server says when a model raised an exception, lost its process, or gave up.
 FAILED = ("Traceback", "Failed to process the request(s)", "not healthy", "unexpected deadlock", "Internal:")
 
+NEVER = (grpc.StatusCode.INTERNAL, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE)
+
 
 class Models:
     """The models of one server. address: host:port of its gRPC endpoint."""
@@ -75,7 +77,7 @@ class Models:
                 self._stub.ModelInfer(request, timeout=LIMIT_S)
                 errors = []
         except grpc.RpcError as error:
-            if error.code() == grpc.StatusCode.INTERNAL or error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
+            if error.code() in NEVER:
                 return words, f"{error.code()}: {error.details()}"
             errors = [str(error.details())]
         return words, next((one for one in errors if any(sign in one for sign in FAILED)), "")

@@ -1,4 +1,4 @@
-"""Random bodies, in the same process: whatever comes, the answer is OpenAI's error or an answer, never a failure."""
+"""Random requests: whatever comes, the answer is an error that its sender understands or an answer, never a failure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from engine_process import model_processes
 
 from clients.endpoint import Endpoint
 from clients.gateway.app import make_app
 from clients.gateway.settings import Settings
 from clients.tensors import Request, Response
+from fuzz.inputs import Fuzzer
 from fuzz.odd import changed
 
 COUNT = 2000
+ASKED = 250
 CHAT = {"model": "llm", "messages": [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}]}
 
 
@@ -90,6 +93,15 @@ def test_no_form_makes_the_gateway_fail(path: str) -> None:
         return statuses
 
     assert asyncio.run(ask_all())[400] > 0
+
+
+@pytest.mark.server
+def test_nothing_odd_breaks_the_real_server(served: Any, gateway: Any) -> None:
+    """A short run of `make fuzz-inputs`, to the gateway alone: odd tensors end Triton 2.51 itself now and then."""
+    before = model_processes(served)
+    found = Fuzzer(gateway.url, None, seed=1).run(ASKED)
+    assert found.sent == ASKED and not found.wrong, found.wrong
+    assert model_processes(served) == before
 
 
 def check_form(answer: httpx.Response) -> None:
