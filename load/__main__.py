@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -107,7 +108,11 @@ def load(
         with reporting(Console(stderr=True, highlight=False)) as report:
             result = run(plan, report)
         result = with_ceiling(result, ceiling_per_s(plan) if ceiling else None)
-        about = {"model": model, "server": url, "inputs": "shared memory" if shared_memory else "in the message"}
+        about = {
+            "model": model,
+            "server": url,
+            "inputs": f"inputs in {'shared memory' if shared_memory else 'the message'}",
+        }
         if json_file != STDOUT:
             show_result(result, Console(highlight=False, soft_wrap=True))
         write(result, about, json_file, html)
@@ -121,6 +126,8 @@ def said_problems() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
+    except BrokenPipeError:  # whoever read the result has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ClientError, OSError) as error:
         print(f"tritonkit load: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
@@ -202,7 +209,7 @@ def write(result: Result, about: dict[str, str], json_file: Path | None, html: P
 
         text = json.dumps(summary(result, about), indent=2, ensure_ascii=False)
         if json_file == STDOUT:
-            print(text)
+            print(text, flush=True)
         else:
             json_file.write_text(f"{text}\n", encoding="utf-8")
     if html is not None:

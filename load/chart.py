@@ -12,8 +12,12 @@ from html import escape
 
 import numpy as np
 
+from load.words import brief
+
 WIDTH, HEIGHT = 880, 260
-LEFT, RIGHT, TOP, BOTTOM = 64, 16, 30, 34
+LEFT, RIGHT, TOP, BOTTOM = 64, 16, 16, 34
+ROWS, ROW = 3, 14  # of the words above a histogram
+TOGETHER = 3  # marks nearer to each other share their words
 BINS = 48
 WIDE = 20  # times from the least to the most, from where on an axis is logarithmic
 TICKS = 7
@@ -66,23 +70,13 @@ def histogram(values: Sequence[float], marks: Mapping[str, float], label: Callab
     x = Axis(low=low, high=high, start=LEFT, end=WIDTH - RIGHT, is_log=is_log)
     edges = np.geomspace(low, high, BINS + 1) if is_log else np.linspace(low, high, BINS + 1)
     counts = np.histogram(array, edges)[0]
-    y = Axis(low=0, high=float(counts.max()) * 1.08, start=HEIGHT - BOTTOM, end=TOP)
-    parts = [*_frame(x, y, label, lambda value: f"{value:,.0f}", whole=True)]
+    y = Axis(low=0, high=float(counts.max()), start=HEIGHT - BOTTOM, end=ROWS * ROW + 6)
+    parts = [*_frame(x, y, brief, lambda value: f"{value:,.0f}", whole=True)]
     for count, left, right in zip(counts.tolist(), edges, edges[1:], strict=False):
         if count:
             words = f"{label(left)} to {label(right)}: {count:,} requests"
             parts.append(_bar(x.at(left), x.at(right), y.at(count), y.at(0), "right", words))
-    row = 0
-    for name, value in sorted(marks.items(), key=lambda one: one[1]):
-        if low <= value <= high:
-            place, row = x.at(value), 1 - row
-            side = "end" if place > WIDTH - 150 else "start"
-            dx = -4 if side == "end" else 4
-            parts.append(f'<path class="mark" d="M{place:.1f} {TOP - 4}V{HEIGHT - BOTTOM}"/>')
-            parts.append(
-                f'<text class="strong" x="{place + dx:.1f}" y="{TOP + 2 + 14 * row}" text-anchor="{side}">'
-                f"{escape(name)} {escape(label(value))}</text>"
-            )
+    parts += _marks({name: value for name, value in marks.items() if low <= value <= high}, x, label)
     return _svg(parts, title)
 
 
@@ -101,12 +95,12 @@ def lines(
     """Values over time; starts: of the moments, in seconds, `length` seconds each."""
     finite = [value for line in shown for value in line.values if math.isfinite(value)]
     x, y = _time_axis(starts, length), Axis(low=0, high=max([*finite, 1e-9]) * 1.12, start=HEIGHT - BOTTOM, end=TOP)
-    parts = [*_frame(x, y, _seconds, label)]
+    parts = [*_frame(x, y, brief, brief)]
     for line in shown:
         parts.append(f'<path class="line {line.style}" d="{_path(starts, length, line.values, x, y)}"/>')
         for start, value in zip(starts, line.values, strict=True):
             if math.isfinite(value):
-                words = f"{line.name} {label(value)}, {_seconds(start)} to {_seconds(start + length)}"
+                words = f"{line.name} {label(value)}, {start:g} s to {start + length:g} s"
                 place = f'cx="{x.at(start + length / 2):.1f}" cy="{y.at(value):.1f}"'
                 parts.append(f'<circle class="dot {line.style}" {place} r="3"><title>{escape(words)}</title></circle>')
     return _svg(parts, title)
@@ -124,18 +118,36 @@ def stacks(
     sums = [sum(values) for values in zip(*(layer.values for layer in layers), strict=True)]
     x = _time_axis(starts, length)
     y = Axis(low=0, high=max([*sums, *over.values, 1e-9]) * 1.12, start=HEIGHT - BOTTOM, end=TOP)
-    parts = [*_frame(x, y, _seconds, label)]
+    parts = [*_frame(x, y, brief, lambda value: f"{value:g}")]
     for place, start in enumerate(starts):
         bottom = 0.0
         for layer in layers:
             value = layer.values[place]
             if value:
-                words = f"{layer.name} {label(value)}, {_seconds(start)} to {_seconds(start + length)}"
+                words = f"{layer.name} {label(value)}, {start:g} s to {start + length:g} s"
                 left, right = x.at(start), x.at(start + length)
                 parts.append(_bar(left, right, y.at(bottom + value), y.at(bottom), layer.style, words))
                 bottom += value
     parts.append(f'<path class="line {over.style}" d="{_path(starts, length, over.values, x, y)}"/>')
     return _svg(parts, title)
+
+
+def _marks(marks: Mapping[str, float], x: Axis, label: Callable[[float], str]) -> Iterator[str]:
+    """Lines at values, their words above the bars; words of lines at the same place are put together."""
+    groups: list[tuple[float, list[str], float]] = []
+    for name, value in sorted(marks.items(), key=lambda one: one[1]):
+        if groups and x.at(value) - groups[-1][0] < TOGETHER:
+            groups[-1][1].append(name)
+        else:
+            groups.append((x.at(value), [name], value))
+    for row, (place, names, value) in enumerate(groups):
+        is_right = place > WIDTH - 180
+        baseline = 11 + ROW * (row % ROWS)
+        yield f'<path class="mark" d="M{place:.1f} {baseline - 9}V{HEIGHT - BOTTOM}"/>'
+        yield (
+            f'<text class="strong" x="{place + (-4 if is_right else 4):.1f}" y="{baseline}" '
+            f'text-anchor="{"end" if is_right else "start"}">{escape(", ".join(names))} {escape(label(value))}</text>'
+        )
 
 
 def _time_axis(starts: Sequence[float], length: float) -> Axis:
@@ -172,10 +184,6 @@ def _bar(left: float, right: float, top: float, bottom: float, style: str, words
         f'x="{left:.1f}" y="{top:.1f}" width="{max(1, right - left - gap):.1f}" height="{max(0.5, bottom - top):.1f}"'
     )
     return f'<rect class="bar {style}" {shape}><title>{escape(words)}</title></rect>'
-
-
-def _seconds(value: float) -> str:
-    return f"{value:g} s" if value < 1000 else f"{value:,.0f} s"
 
 
 def _svg(parts: Sequence[str], title: str) -> str:

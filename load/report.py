@@ -34,7 +34,7 @@ _STYLE = """
   .warning { border-left: 4px solid var(--fair); padding: 4px 12px; margin: 8px 0; }
   .wide { overflow-x: auto; } .wide svg { display: block; min-width: 640px; width: 100%; height: auto; }
   svg text { font: 12px ui-sans-serif, system-ui, sans-serif; fill: var(--soft); }
-  svg text.strong { fill: var(--ink); font-weight: 600; }
+  svg text.strong { fill: var(--ink); font-weight: 600; paint-order: stroke; stroke: var(--page); stroke-width: 4px; }
   .grid, .axis, .mark, .line { fill: none; stroke: var(--edge); } .axis { stroke: var(--soft); }
   .mark { stroke: var(--ink); stroke-dasharray: 4 3; } .line { stroke-width: 2; stroke-linejoin: round; }
   .bar.right { fill: var(--right); } .bar.wrong { fill: var(--wrong); }
@@ -44,7 +44,7 @@ _STYLE = """
   table { border-collapse: collapse; width: 100%; font-size: 14px; }
   th, td { text-align: left; padding: 5px 10px; border-bottom: 1px solid var(--edge); white-space: nowrap; }
   th { color: var(--soft); font-weight: 500; } th.n, td.n { text-align: right; font-variant-numeric: tabular-nums; }
-  td.words { white-space: normal; overflow-wrap: anywhere; }
+  td.words { white-space: normal; overflow-wrap: anywhere; min-width: 8em; }
   .key { display: flex; flex-wrap: wrap; gap: 4px 16px; margin: 4px 0; padding: 0; list-style: none; font-size: 14px; }
   .key i, .spent i { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   .key i { display: inline-block; width: 12px; height: 12px; border-radius: 3px; margin-right: 6px; }
@@ -89,7 +89,10 @@ def _facts(result: Result) -> Iterator[str]:
         (duration(latency.p99), "latency p99"),
     ]
     if result.first_token_s:
-        facts += [(duration(result.first_token_s.p50), "first token p50"), (duration(result.first_token_s.p95), "p95")]
+        facts += [
+            (duration(result.first_token_s.p50), "first token p50"),
+            (duration(result.first_token_s.p95), "first token p95"),
+        ]
     if result.between_tokens_s:
         facts.append((duration(result.between_tokens_s.p50), "between tokens p50"))
         facts.append((rate(result.tokens_per_s), "tokens"))
@@ -133,9 +136,11 @@ def _timeline(result: Result) -> Iterator[str]:
         Line(name="p50", style="right", values=[one.p50 for one in moments]),
         Line(name="p95", style="slow", values=[one.p95 for one in moments]),
     )
-    svg = lines(starts, length, latencies, duration, "latency over time")
-    key = _key({"p50": "right", "p95": "slow"})
-    yield _section("Latency over time", f"{key}{_wide(svg)}")
+    if result.right:
+        svg = lines(starts, length, latencies, duration, "latency over time")
+        key = _key({"p50": "right", "p95": "slow"})
+        words = '<p class="soft">of the right answers to the requests that were to be sent at that time</p>'
+        yield _section("Latency over time", f"{words}{key}{_wide(svg)}")
     layers = (
         Line(name="right", style="right", values=[one.right / length for one in moments]),
         Line(name="not right", style="wrong", values=[one.not_right / length for one in moments]),
@@ -143,7 +148,7 @@ def _timeline(result: Result) -> Iterator[str]:
     offered = Line(name="offered", style="offered", values=[one.offered / length for one in moments])
     svg = stacks(starts, length, layers, offered, rate, "requests over time")
     key = _key({"ended right": "right", "ended not right": "wrong", "sent (dashed)": "ink"})
-    yield _section("Requests over time", f"{key}{_wide(svg)}")
+    yield _section("Requests a second over time", f"{key}{_wide(svg)}")
 
 
 def _server(models: Mapping[str, ModelCounts]) -> Iterator[str]:
@@ -165,7 +170,7 @@ def _server(models: Mapping[str, ModelCounts]) -> Iterator[str]:
         rows.append(
             f"<tr><td>{escape(name)}</td>{numbers}{cells}"
             f'<td><div class="spent">{bar}</div></td>'
-            f'<td class="n">{counts.mean_batch:.2f}</td><td class="words">{batches}</td></tr>'
+            f'<td class="n">{counts.mean_batch:.2f}</td><td>{batches}</td></tr>'
         )
     heads = (
         "model",
@@ -197,7 +202,7 @@ def _items(result: Result) -> Iterator[str]:
 
 def _generator(result: Result) -> Iterator[str]:
     own = result.generator
-    told = [f"its busiest process used {own.cpu_share:.0%} of a core"]
+    told = [f"Its busiest process used {share(own.cpu_share)} of a core"]
     if math.isfinite(own.late_s.p95):
         told.append(f"95 % of the requests were sent within {duration(own.late_s.p95)} of when they should")
     if own.ceiling_per_s:

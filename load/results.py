@@ -66,6 +66,7 @@ class Result:
         alone_s: how long each item took when it was asked alone, before the load.
         is_compared: whether answers were compared.
         models: the server's own counts in that time: the asked models and their steps.
+        models_problem: why the server did not tell them, if it did not.
         began: when, as text in ISO form.
     """
 
@@ -76,6 +77,7 @@ class Result:
     alone_s: tuple[float, ...]
     is_compared: bool
     models: Mapping[str, ModelCounts]
+    models_problem: str
     generator: Generator
     began: str
 
@@ -157,6 +159,8 @@ class Result:
             found.append(f"the load generator used {own.cpu_share:.0%} of a core: it may be what limits")
         if math.isfinite(median) and own.late_s.p95 > LATE_SHARE * median and math.isfinite(own.late_s.p95):
             found.append(f"requests were sent late: 95 % within {own.late_s.p95 * 1000:.1f} ms of when they should")
+        if self.models_problem:
+            found.append(f"the server's own counts are missing: {self.models_problem}")
         if not self.is_compared:
             found.append("answers were not compared: a wrong one counts as right")
         return tuple(found)

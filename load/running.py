@@ -72,7 +72,7 @@ def run(plan: LoadPlan, report: Report = lambda progress: None) -> Result:
         if plan.compare:
             check_is_deterministic(plan, answers)
         expected = tuple(Expected(raw=one.raw, outputs=one.read()) for one, _ in answers[:-1]) if plan.compare else ()
-        sent, models = _send(plan, connectable, expected, report)
+        sent, models, problem = _send(plan, connectable, expected, report)
     records = all_records(sent, plan.warmup_s)
     late = Percentiles.of(one.sent_s - one.intended_s for one in records if one.intended_s >= 0)
     return Result(
@@ -83,6 +83,7 @@ def run(plan: LoadPlan, report: Report = lambda progress: None) -> Result:
         alone_s=tuple(seconds for _, seconds in answers[:-1]),
         is_compared=plan.compare,
         models=models,
+        models_problem=problem,
         generator=Generator(cpu_share=max(one.cpu_share for one in sent), late_s=late),
         began=began,
     )
@@ -96,7 +97,7 @@ def ceiling_per_s(plan: LoadPlan) -> float | None:
     callers = Closed(callers=max(CEILING_CALLERS, plan.workers))
     bare = replace(plan, target=target, arrivals=callers, seconds=CEILING_S, warmup_s=0.5, compare=False)
     with target.prepared() as connectable:
-        sent, _ = _send(bare, connectable, (), lambda progress: None)
+        sent, *_ = _send(bare, connectable, (), lambda progress: None)
     records = all_records(sent, bare.warmup_s)
     if problem := next((one.words for one in records if one.words), ""):
         raise LoadError("ceiling", problem, "the server's cheapest call must answer")
@@ -130,8 +131,8 @@ def check_is_deterministic(plan: LoadPlan, answers: Sequence[tuple[Answer, float
 
 def _send(
     plan: LoadPlan, connectable: Connectable, expected: tuple[Expected, ...], report: Report
-) -> tuple[Sequence[Sent], Mapping[str, ModelCounts]]:
-    """What the processes sent, and what the server counted meanwhile."""
+) -> tuple[Sequence[Sent], Mapping[str, ModelCounts], str]:
+    """What the processes sent, what the server counted meanwhile, and why it did not tell if it did not."""
     from load.watching import Watch
 
     shares = shares_of(plan, expected)
@@ -150,7 +151,8 @@ def _send(
             start = time.monotonic() + LEAD_S
             begins(start)
             sent = [run_finely(send_share(shares[0], connectable, start, lambda tally: telling(0, tally)))]
-        return sent, watch.counts()
+        models = watch.counts()
+        return sent, models, watch.problem
 
 
 async def send_share(share: Share, connectable: Connectable, start: float, tell: Callable[[Tally], None]) -> Sent:
@@ -217,7 +219,7 @@ class Telling:
         self._report(
             Progress(
                 doing=doing,
-                elapsed_s=min(elapsed_s, total_s),
+                elapsed_s=elapsed_s,
                 total_s=total_s,
                 sent=sum(one.sent for one in known),
                 ended=sum(one.ended for one in known),

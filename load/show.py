@@ -33,7 +33,12 @@ def reporting(console: Console) -> Iterator[Callable[[Progress], None]]:
         task = bar.add_task("", total=None)
 
         def show(told: Progress) -> None:
-            bar.update(task, description=told_in_words(told), total=told.total_s or None, completed=told.elapsed_s)
+            bar.update(
+                task,
+                description=told_in_words(told),
+                total=told.total_s or None,
+                completed=min(told.elapsed_s, told.total_s),
+            )
 
         yield show
 

@@ -20,6 +20,7 @@ from tritonclient.grpc.model_config_pb2 import ModelConfig
 
 from clients.endpoint import Endpoint
 from clients.transports.grpc import CHANNEL_OPTIONS
+from load.errors import LoadError
 
 CALL_S = 10.0
 STAGES = ("queue", "compute_input", "compute_infer", "compute_output")
@@ -83,11 +84,23 @@ class ModelCounts:
 
 
 def model_counts(endpoint: Endpoint, models: tuple[str, ...]) -> dict[str, ModelCounts]:
-    """The counts of these models and of all their steps, since the server loaded them."""
-    with closing(_Server(endpoint)) as server:
-        flow = list(dict.fromkeys(name for model in models for name in _with_steps(server, model)))
-        found = {one.name: _counts(one) for one in server.statistics().model_stats}  # the newest version is the last
-        return {name: found[name] for name in flow}
+    """The counts of these models and of all their steps, since the server loaded them.
+
+    Raises:
+        LoadError: the server does not tell.
+    """
+    try:
+        with closing(_Server(endpoint)) as server:
+            flow = list(dict.fromkeys(name for model in models for name in _with_steps(server, model)))
+            found = {
+                one.name: _counts(one) for one in server.statistics().model_stats
+            }  # the newest version is the last
+            return {name: found[name] for name in flow}
+    except grpc.RpcError as error:
+        words = f"{error.code().name}: {error.details()}"
+        raise LoadError(str(endpoint), words, "statistics of the models are needed") from error
+    except (OSError, KeyError) as error:
+        raise LoadError(str(endpoint), str(error), "statistics of the models are needed") from error
 
 
 def _with_steps(server: _Server, model: str) -> Iterator[str]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from load.outcomes import Outcome
 from load.results import Percentiles, Result
 
-MOST = 60
+MOST, FEWEST = 60, 10
+EACH = 5  # requests in a moment, if there are enough
 LENGTHS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 
 
@@ -35,7 +36,8 @@ def timeline(result: Result) -> tuple[Moment, ...]:
     """The moments from the beginning to the end of the last request."""
     records = result.records
     end_s = max([result.seconds, *(one.ended_s for one in records)])
-    length_s = next((one for one in LENGTHS_S if end_s / one <= MOST), LENGTHS_S[-1])
+    most = min(MOST, max(FEWEST, len(records) // EACH))
+    length_s = next((one for one in LENGTHS_S if end_s / one <= most), LENGTHS_S[-1])
     count = -int(-end_s // length_s)
     latencies: list[list[float]] = [[] for _ in range(count)]
     offered, right, not_right = ([0] * count for _ in range(3))

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from load.errors import LoadError
+
 if TYPE_CHECKING:
     from load.statistics import ModelCounts
 
@@ -16,12 +18,15 @@ Counts = Mapping[str, "ModelCounts"]
 
 
 class Watch:
-    """counts: asks the server; called in a thread of its own, so that nothing that sends has to wait."""
+    """counts: asks the server; called in a thread of its own, so that nothing that sends has to wait.
+
+    A server that does not tell, or no longer, does not end the load: `problem` says so.
+    """
 
     def __init__(self, counts: Callable[[], Counts]) -> None:
         self._ask = counts
-        self._before = settled(counts)
-        self._problem: Exception | None = None
+        self.problem = ""
+        self._before = self._settled()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -31,20 +36,14 @@ class Watch:
         self._thread.start()
 
     def _wait_and_ask(self, at: float) -> None:
-        if self._stop.wait(max(0.0, at - time.monotonic())):
-            return
-        try:
-            self._before = self._ask()
-        except Exception as error:  # told by counts(), in the thread of whoever runs the load
-            self._problem = error
+        if not self._stop.wait(max(0.0, at - time.monotonic())):
+            self._before = self._told()
 
     def counts(self) -> Counts:
-        """What came to the counts."""
+        """What came to the counts; empty if the server did not tell."""
         if self._thread:
             self._thread.join()
-        if self._problem:
-            raise self._problem
-        after = settled(self._ask)
+        after = self._settled()
         return {model: after[model] - before for model, before in self._before.items() if model in after}
 
     def close(self) -> None:
@@ -53,14 +52,20 @@ class Watch:
         if self._thread:
             self._thread.join()
 
+    def _settled(self) -> Counts:
+        """The counts once they no longer change: a server counts a request a moment after it has answered it."""
+        limit = time.monotonic() + SETTLED_WITHIN_S
+        found = self._told()
+        while found and time.monotonic() < limit:
+            time.sleep(PAUSE_S)
+            earlier, found = found, self._told()
+            if found == earlier:
+                break
+        return found
 
-def settled(ask: Callable[[], Counts]) -> Counts:
-    """The counts once they no longer change: a server counts a request a moment after it has answered it."""
-    limit = time.monotonic() + SETTLED_WITHIN_S
-    found = ask()
-    while time.monotonic() < limit:
-        time.sleep(PAUSE_S)
-        earlier, found = found, ask()
-        if found == earlier:
-            break
-    return found
+    def _told(self) -> Counts:
+        try:
+            return self._ask()
+        except LoadError as error:
+            self.problem = str(error)
+            return {}

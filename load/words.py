@@ -21,6 +21,11 @@ def duration(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds < 100 else f"{seconds:,.0f} s"
 
 
+def brief(seconds: float) -> str:
+    """A round duration, as on an axis."""
+    return f"{seconds:g} s" if seconds >= 1 else f"{seconds * 1000:g} ms" if seconds else "0"
+
+
 def rate(per_s: float) -> str:
     """Times a second."""
     return f"{per_s:,.0f}/s" if per_s >= 100 else f"{per_s:.1f}/s"
