@@ -1,11 +1,8 @@
-"""`python -m fuzz.inputs GATEWAY GRPC`: odd requests to a running gateway and the server behind it.
+"""`python -m fuzz.inputs model_repository`: odd requests to a gateway and the server behind it, both started for this.
 
-    tritonkit serve &  tritonkit gateway &
-    python -m fuzz.inputs http://127.0.0.1:9000 127.0.0.1:8001 --count 10000
-
-In: their addresses; without the server's own, only the gateway is asked. Out: what must not have happened: a status of
-500 or more, an exception in a model, a request that is never answered; and, asked now and then, whether right requests
-are answered rightly still. Exit status 1 on any.
+Out: what must not have happened: a status of 500 or more, an exception in a model, a request that is never answered;
+and, asked now and then, whether right requests are answered rightly still. Then Schemathesis asks the gateway what its
+own description allows and forbids. Exit status 1 on anything wrong.
 
 When the server itself ended, that is counted, and the rest is asked once `tritonkit serve` has started it again: what
 then fails says nothing about the requests that fail.
@@ -15,20 +12,31 @@ from __future__ import annotations
 
 import argparse
 import random
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import httpx
 
+from benchmarks.system import System
 from fuzz import gateway
 from fuzz.tensors import Models
 
 CALLERS = 4
 LOOK_EVERY = 250
 BACK_WITHIN_S = 300.0
+CHECKS = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_schema_conformance",
+    "unsupported_method",
+)
 
 
 @dataclass(slots=True)
@@ -119,22 +127,34 @@ def is_wrong(client: httpx.Client) -> str:
 
 
 def main() -> int:
-    """Send, print what must not be."""
+    """Start, send, print what must not be."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("gateway", help="http://host:port")
-    parser.add_argument("grpc", nargs="?", help="host:port of the server itself")
+    parser.add_argument("repository", type=Path)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--gateway-alone", action="store_true", help="send nothing to the server's own port")
+    parser.add_argument("--described-s", type=int, default=120, help="how long Schemathesis asks")
     given = parser.parse_args()
-    began = time.monotonic()
-    fuzzer = Fuzzer(given.gateway, given.grpc, given.seed, say=lambda line: print(line, flush=True))
-    found = fuzzer.run(given.count)
-    seconds = time.monotonic() - began
-    print(
-        f"{found.sent} requests in {seconds:.0f} s, seed {given.seed}: {len(found.wrong)} wrong; "
-        f"the server ended {found.ends} times"
-    )
-    return 1 if found.wrong else 0
+    with tempfile.TemporaryDirectory() as folder, System(given.repository, Path(folder)) as system:
+        began = time.monotonic()
+        grpc = None if given.gateway_alone else system.grpc
+        fuzzer = Fuzzer(system.gateway, grpc, given.seed, say=lambda line: print(line, flush=True))
+        found = fuzzer.run(given.count)
+        seconds = time.monotonic() - began
+        print(
+            f"{found.sent} requests in {seconds:.0f} s, seed {given.seed}: {len(found.wrong)} wrong; "
+            f"the server ended {found.ends} times",
+            flush=True,
+        )
+        described = subprocess.run(schemathesis(system.gateway, given.described_s, given.seed))
+    return 1 if found.wrong or described.returncode else 0
+
+
+def schemathesis(url: str, seconds: int, seed: int) -> list[str]:
+    """The command that asks a gateway by its own description."""
+    command = [str(Path(sys.executable).with_name("st")), "run", f"{url}/openapi.json", "--no-color"]
+    limits = ["--seed", str(seed), "--max-time", str(seconds), "--request-timeout", str(int(gateway.LIMIT_S))]
+    return [*command, *limits, "--phases", "coverage,fuzzing", "--checks", ",".join(CHECKS)]
 
 
 if __name__ == "__main__":
