@@ -88,6 +88,8 @@ def _facts(result: Result) -> Iterator[str]:
         (duration(latency.p95), "latency p95"),
         (duration(latency.p99), "latency p99"),
     ]
+    if result.first_part_s:
+        facts.append((duration(result.first_part_s.p50), "first part p50"))
     if result.first_token_s:
         facts += [
             (duration(result.first_token_s.p50), "first token p50"),

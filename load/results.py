@@ -128,6 +128,12 @@ class Result:
         return Percentiles.of(one.ended_s - one.sent_s for one in self.right)
 
     @property
+    def first_part_s(self) -> Percentiles | None:
+        """To the first part of any kind, such as the transcript; None where nothing comes before the text."""
+        times = [one.first_s - one.intended_s for one in self.right if one.token_s and one.first_s < one.token_s[0]]
+        return Percentiles.of(times) if times else None
+
+    @property
     def first_token_s(self) -> Percentiles | None:
         """From when a request should have been sent to the first text; None where nothing was streamed."""
         times = [one.token_s[0] - one.intended_s for one in self.right if one.token_s]

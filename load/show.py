@@ -75,6 +75,7 @@ def show_result(result: Result, console: Console) -> None:
         table.add_column(heading, justify="right" if heading else "left")
     times = {
         "latency": result.latency_s,
+        "first part": result.first_part_s,
         "first token": result.first_token_s,
         "between tokens": result.between_tokens_s,
     }

@@ -31,6 +31,7 @@ def summary(result: Result, about: Mapping[str, str]) -> dict[str, Any]:
             "right_per_s": result.per_s,
             "latency_s": asdict(result.latency_s),
             "service_s": asdict(result.service_s),
+            "first_part_s": _maybe(result.first_part_s),
             "first_token_s": _maybe(result.first_token_s),
             "between_tokens_s": _maybe(result.between_tokens_s),
             "tokens_per_s": result.tokens_per_s,
