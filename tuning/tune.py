@@ -144,7 +144,8 @@ class Tuner:
         """By number of threads, the executions of a model that batches. Loaded as before afterwards."""
         config = self._configs[name]
         found = {}
-        for threads in sorted({self._threads(name), *range(1, self._wish.cores + 1)}):
+        now, most = self._threads(name), self._wish.cores
+        for threads in sorted({now, *range(1, most + bool(now))}):  # 0 is all cores already
             self._tell(f"{name}: batches of {', '.join(map(str, self._sizes(name)))} with {threads or 'all'} threads")
             told = with_threads(config, threads)
             found[threads] = measure_batches(self._served, item, told, self._sizes(name), self._wish.repeats)

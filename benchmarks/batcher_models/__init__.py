@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,15 +21,31 @@ WIDTH, LAYERS = 1024, 12
 WINDOW = {"max_queue_delay_microseconds": 5000}
 
 
-def write_models(out: Path, work: Path) -> None:
-    """Write a model repository with both models."""
+def write_models(out: Path, work: Path, models: Sequence[str] = ("gemm", "timed")) -> None:
+    """Write a model repository with these models; `work` is for files that the repository links."""
+    makers = {"gemm": gemm, "timed": timed}
+    pipelines = [alone(makers[name](work)) for name in models]
+    write_repository(builder.checked_plan(pipelines), out, exports=work, weights=True)
+
+
+def alone(model: builder.Model) -> builder.Pipeline:
+    """A pipeline of nothing but this model."""
+    step = builder.Step(model=model, input_map="X", output_map="Y")
+    return builder.Pipeline(name=f"{model.name}_alone", inputs="X", outputs="Y", steps=[step])
+
+
+def gemm(work: Path) -> builder.Model:
+    """The dense layers, on one thread."""
     work.mkdir(parents=True, exist_ok=True)
-    gemm_file = work / "gemm.onnx"
-    onnx.save(gemm_graph(), gemm_file)
-    gemm = builder.onnx(
-        "gemm", file=gemm_file, max_batch_size=16, dynamic_batching=WINDOW, parameters={"intra_op_thread_count": "1"}
-    )
-    timed = builder.python(
+    file = work / "gemm.onnx"
+    onnx.save(gemm_graph(), file)
+    threads = {"intra_op_thread_count": "1"}
+    return builder.onnx("gemm", file=file, max_batch_size=16, dynamic_batching=WINDOW, parameters=threads)
+
+
+def timed(work: Path) -> builder.Model:
+    """The model that waits 8 ms, and 1 ms for each row."""
+    return builder.python(
         "timed",
         code=HERE / "timed",
         input=["X FP32 [4]"],
@@ -37,16 +54,6 @@ def write_models(out: Path, work: Path) -> None:
         dynamic_batching=WINDOW,
         parameters={"base_us": "8000", "each_us": "1000"},
     )
-    pipelines = [
-        builder.Pipeline(
-            name=f"{model.name}_alone",
-            inputs="X",
-            outputs="Y",
-            steps=[builder.Step(model=model, input_map="X", output_map="Y")],
-        )
-        for model in (gemm, timed)
-    ]
-    write_repository(builder.checked_plan(pipelines), out, exports=work, weights=True)
 
 
 def gemm_graph() -> onnx.ModelProto:

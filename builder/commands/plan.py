@@ -42,6 +42,9 @@ def plan(
         list[str] | None, typer.Option("--engine", help="KEY=VALUE of vLLM's arguments: max_model_len=8192")
     ] = None,
     chains: Annotated[int, typer.Option("--chains", min=1, help="each pipeline once on each of so many GPUs")] = 1,
+    turns: Annotated[
+        list[str] | None, typer.Option("--one-at-a-time", help="model that takes turns with the others named so")
+    ] = None,
     whisper: Annotated[str | None, typer.Option("--whisper", help="Whisper checkpoint: a size, or a folder")] = None,
     yolo: Annotated[str | None, typer.Option("--yolo", help="detection network: a packaged name, or a folder")] = None,
     llm: Annotated[
@@ -69,6 +72,7 @@ def plan(
     from builder import __main__ as edge
     from builder.chains import on_gpus
     from builder.commands import plan_text
+    from builder.exclusive import taking_turns
     from builder.handover.verify import compare, read_placement
     from builder.memory.planning import Ask, all_edges, plan_memory
     from builder.plan import make_plan
@@ -83,7 +87,8 @@ def plan(
         return
     release = edge._release(target or pinned_release())
     with edge._problems_told():
-        made = make_plan(on_gpus(edge._pipelines(pipelines, whisper, yolo, llm, set_), chains), release)
+        asked = taking_turns(edge._pipelines(pipelines, whisper, yolo, llm, set_), turns or ())
+        made = make_plan(on_gpus(asked, chains), release)
         ask = Ask(
             devices=() if profile == "cpu" else devices_of(gpu),
             version=vllm_of(made.target.container),
@@ -144,8 +149,13 @@ def planned_for(plan: Plan, gpu: str, engine: list[str] | None, exports: Path) -
 
 def pinned_release() -> str:
     """The release that the image is pinned to."""
+    return pinned("TRITON_RELEASE")
+
+
+def pinned(name: str) -> str:
+    """What docker/versions.env says of a name."""
     lines = (CHECKOUT / "docker" / "versions.env").read_text(encoding="utf-8").splitlines()
-    return next(line.partition("=")[2] for line in lines if line.startswith("TRITON_RELEASE="))
+    return next(line.partition("=")[2] for line in lines if line.startswith(f"{name}="))
 
 
 def vllm_of(container: str) -> tuple[int, ...]:
