@@ -3,9 +3,9 @@
 `python benchmarks/crossings.py [--rounds 7]` starts the embedded server over model_repository, asks it over gRPC, and
 asks `crossings_peer.OneProcess` the same, in turns, alone and with 16 requests at once. For each it prints the time of
 a request on both sides (alone: median; at once: of the whole load, divided by the number of requests), the seconds of
-the processors that it cost (the client's included), and both ratios, each the median of the rounds. Both sides keep
-freed memory as the server does (embedded.environment.MEMORY_KEPT). Exit status 1 when a ratio of times is above 1.10 or
-an answer differs.
+the processors that it cost (the client's included), and both ratios, each the median of the rounds; then where the time
+of one request goes inside the server. Both sides keep freed memory as the server does (MEMORY_KEPT). Exit status 1 when
+a ratio of times is above 1.10 or an answer differs.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import argparse
 import os
 import statistics
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,8 +29,15 @@ from crossings_peer import CHECKOUT, OneProcess
 
 from embedded import EmbeddedServer
 from embedded.environment import MEMORY_KEPT
+from tritonkit.timeline import as_text
+from tritonkit.trace import read_trace, trace_flags, wait_for_trace
+from tritonkit.tracing import ensemble_config, middle
 
 LIMIT = 1.10
+PIPELINES = ("transcribe", "detect")
+AT_ONCE = (1, 16)
+REQUESTS = {"transcribe": (4, 24), "detect": (20, 96)}  # of a round, alone and at once
+COLUMNS = (("one process", 13), ("server", 13), ("ratio", 7))
 Ask = Callable[[], str]
 
 
@@ -47,6 +55,10 @@ class Server:
     def detect(self) -> str:
         """The detections, as JSON."""
         return self._asked("detect", "IMAGE", self._photo, "UINT8", "DETECTIONS")
+
+    def trace(self) -> None:
+        """From now on the server writes a file about each request."""
+        self._client.update_trace_settings(settings={"trace_level": ["TIMESTAMPS"]})
 
     def _asked(self, model: str, name: str, array: np.ndarray, datatype: str, wanted: str) -> str:
         tensor = triton.InferInput(name, list(array.shape), datatype)
@@ -117,43 +129,54 @@ def cpu_seconds() -> float:
     return sum(sum(each.cpu_times()[:2]) for each in [own, *own.children(recursive=True)])
 
 
+def traced(server: Server, http: str, traces: Path, names: Sequence[str], requests: int = 15) -> None:
+    """Print the timeline of the middle one of so many requests to each ensemble, and what is not a model's own time."""
+    server.trace()
+    number = 0
+    for name in names:
+        timelines, config = [], ensemble_config(http, name)
+        for _ in range(requests):
+            getattr(server, name)()
+            timelines.append(read_trace(wait_for_trace(traces, number), config))
+            number += 1
+        one = middle(timelines)
+        between = sum(step.gap_s + step.queue_s + step.input_s + step.output_s for step in one.steps) + one.after_s
+        print(f"\n{as_text(one)}\nall but compute: {1000 * between:.2f} ms of {1000 * one.took_s:.1f} ms")
+
+
 def main() -> int:
-    """Print the table; 1 when a ratio is above the limit."""
+    """Print the tables; 1 when a ratio is above the limit."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repository", type=Path, default=CHECKOUT / "model_repository")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", choices=("transcribe", "detect"))
+    parser.add_argument("--only", choices=PIPELINES)
     wanted = parser.parse_args()
     if not MEMORY_KEPT.items() <= os.environ.items():  # the C library reads them when a process starts
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **MEMORY_KEPT})
-    threads = len(os.sched_getaffinity(0))
+    names = [name for name in PIPELINES if wanted.only in (None, name)]
     samples, _ = soundfile.read(CHECKOUT / "samples/sense_and_sensibility.flac", dtype="float32")
     photo = (CHECKOUT / "samples/coffee.jpg").read_bytes()
-    peer = OneProcess(wanted.repository, threads)
-    with EmbeddedServer(wanted.repository, load=("transcribe", "detect"), cache=CHECKOUT / ".cache") as started:
-        server = Server(started.grpc, samples, photo)
-        transcribe, detect = (
-            (lambda: peer.transcribe(samples), server.transcribe),
-            (lambda: peer.detect(photo), server.detect),
-        )
-        cells = [
-            Cell(name="transcribe", sides=transcribe, requests=4, at_once=1),
-            Cell(name="transcribe", sides=transcribe, requests=24, at_once=16),
-            Cell(name="detect", sides=detect, requests=20, at_once=1),
-            Cell(name="detect", sides=detect, requests=96, at_once=16),
-        ]
-        cells = [cell for cell in cells if wanted.only in (None, cell.name)]
-        for cell in cells:
-            cost_of(cell.sides[1], 2, 1, cell.sides[0]())
-        for number in range(wanted.rounds):
+    peer = OneProcess(wanted.repository, threads=len(os.sched_getaffinity(0)))
+    alone: dict[str, Ask] = {"transcribe": lambda: peer.transcribe(samples), "detect": lambda: peer.detect(photo)}
+    with tempfile.TemporaryDirectory() as traces:
+        flags = trace_flags(Path(traces), level="OFF")
+        with EmbeddedServer(wanted.repository, load=names, cache=CHECKOUT / ".cache", flags=flags) as started:
+            server = Server(started.grpc, samples, photo)
+            cells = [
+                Cell(name=name, sides=(alone[name], getattr(server, name)), requests=REQUESTS[name][n], at_once=at_once)
+                for name in names
+                for n, at_once in enumerate(AT_ONCE)
+            ]
             for cell in cells:
-                cell.measure(number % 2)
-    print(
-        f"{'ms of a request':26}"
-        + "".join(f"{word:>{width}}" for word, width in 2 * (("one process", 13), ("server", 13), ("ratio", 7)))
-    )
-    for cell in cells:
-        print(cell.line())
+                cost_of(cell.sides[1], 2, 1, cell.sides[0]())
+            for number in range(wanted.rounds):
+                for cell in cells:
+                    cell.measure(number % 2)
+            print("of one request, ms".ljust(26) + "".join(f"{word:>{width}}" for word, width in 2 * COLUMNS))
+            print("".ljust(26) + "by the clock".rjust(33) + "of the processors".rjust(33))
+            for cell in cells:
+                print(cell.line(), flush=True)
+            traced(server, started.http, Path(traces), names)
     return int(max(cell.ratio(lambda cost: cost.took_s) for cell in cells) > LIMIT)
 
 

@@ -54,7 +54,8 @@ def joined() -> tuple[typer.Typer, dict[str, str]]:
     )
     app.callback()(tritonkit)
     app.command()(demo)
-    owners: dict[str, str] = {"demo": "embedded"}
+    app.command()(trace)
+    owners: dict[str, str] = {"demo": "embedded", "trace": "embedded"}
     for package in EXTRAS:
         if importlib.util.find_spec(package) is None:
             continue
@@ -122,6 +123,37 @@ def demo(
     except (ServerError, ClientError, FileNotFoundError) as error:
         print(f"tritonkit demo: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
+
+
+def trace(
+    pipeline: Annotated[str, typer.Argument(help="transcribe, detect or assistant.")],
+    directory: Annotated[Path, typer.Argument(help="Where it is.")] = Path("model_repository"),
+    audio: Annotated[Path, typer.Option(help="A recording.")] = SAMPLES / "sense_and_sensibility.flac",
+    image: Annotated[Path, typer.Option(help="A picture.")] = SAMPLES / "coffee.jpg",
+    question: Annotated[str, typer.Option(help="What to ask about them.")] = "What do you hear and see?",
+    requests: Annotated[int, typer.Option(min=1, help="Of so many, the one of middle length is shown.")] = 5,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a picture, x.svg, or a page, x.html.")] = None,
+) -> None:
+    """Show where a request's time goes, step by step, on the embedded server: queue, input, compute, output, gaps."""
+    from clients import ClientError
+    from embedded.errors import ServerError
+    from tritonkit.timeline import as_page, as_svg, as_text
+    from tritonkit.tracing import trace_request
+
+    if out is not None and out.suffix not in (".svg", ".html"):
+        print(f"tritonkit trace: --out {out}: a file x.svg or x.html is needed. Name such a one.", file=sys.stderr)
+        raise typer.Exit(2)
+    cache = Path(os.environ.get("TRITONKIT_CACHE", CHECKOUT / ".cache"))
+    try:
+        timeline = trace_request(
+            directory, pipeline, recording=audio, photo=image, question=question, requests=requests, cache=cache
+        )
+    except (ServerError, ClientError, FileNotFoundError) as error:
+        print(f"tritonkit trace: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    print(as_text(timeline))
+    if out is not None:
+        out.write_text(as_svg(timeline) if out.suffix == ".svg" else as_page(timeline), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,14 +5,11 @@ In: a model repository that holds the shipped pipelines, weights included. Out: 
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -22,6 +19,7 @@ from clients import Client, Delta, Detections, Finished, Heard, Seen, connect
 from embedded import EmbeddedServer
 from embedded.display import Display
 from tritonkit.trace import read_trace, trace_flags, wait_for_trace
+from tritonkit.tracing import ensemble_config
 
 PIPELINES = ("transcribe", "detect", "assistant")
 
@@ -86,15 +84,11 @@ class Demo:
         path = wait_for_trace(self._traces, self._requests)
         self._requests += 1
         table = Table("step", "starts at", "queue", "takes", box=None, pad_edge=False, header_style="dim")
-        for step in read_trace(path, self._config(pipeline)):
+        for step in read_trace(path, ensemble_config(self._http, pipeline)).steps:
             times = (step.start_s, step.queue_s, step.took_s)
             table.add_row(step.model, *(f"{1000 * value:.0f} ms" for value in times), style="dim")
         self.console.print(table)
         self.console.print(f"[dim]seen by the client: {1000 * took_s:.0f} ms[/dim]\n")
-
-    def _config(self, model: str) -> Any:
-        with urllib.request.urlopen(f"http://{self._http}/v2/models/{model}/config") as answer:
-            return json.load(answer)
 
     def _transcribe(self, client: Client, recording: Path) -> None:
         transcript = client.transcribe(recording)

@@ -10,6 +10,14 @@ PORTS = {"http": 8000, "grpc": 8001, "metrics": 8002}
 PROBE_S = 10
 GONE_S = 10  # until every balancer has heard that a pod ends; it still takes requests meanwhile
 MARGIN_S = 15
+# The user of our images. Volumes that are written to are its group's.
+RIGHTS = {
+    "runAsNonRoot": True,
+    "runAsUser": 1000,
+    "runAsGroup": 1000,
+    "fsGroup": 1000,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
 LABEL = "app.kubernetes.io/name"
 CLIENT = "tritonkit.dev/client"
 
@@ -39,7 +47,7 @@ def deployment(facts: Facts, wishes: Wishes) -> dict[str, Any]:
     pod = {
         "terminationGracePeriodSeconds": grace_s(wishes),
         "automountServiceAccountToken": False,
-        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+        "securityContext": RIGHTS,
         "containers": [container(facts, wishes)],
         "volumes": [
             {"name": "models", "persistentVolumeClaim": {"claimName": wishes.models_claim, "readOnly": True}},
