@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -18,6 +19,10 @@ from typing import Self
 import pytest
 
 from embedded import EmbeddedServer
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from engine_process import Engine, model_process
 
 STAND_INS = Path(__file__).parent / "stand_ins"
 TEXT = "TYPE_STRING"
@@ -139,3 +144,9 @@ def wait_until(is_so: Callable[[], object], otherwise: str, limit_s: float = 10)
 def wait() -> Callable[..., None]:
     """Waits for a condition: wait(is_so, otherwise)."""
     return wait_until
+
+
+@pytest.fixture(scope="session")
+def engine(served: EmbeddedServer) -> Engine:
+    """The engine of the shipped language model."""
+    return Engine(model_process(served, "llm"))

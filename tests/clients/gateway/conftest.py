@@ -13,7 +13,7 @@ from embedded import EmbeddedServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from gateway_process import Engine, Gateway, model_process
+from gateway_process import Gateway
 
 Starter = Callable[..., "contextlib.AbstractContextManager[Gateway]"]
 
@@ -48,8 +48,3 @@ def recording(checkout: Path) -> Path:
 @pytest.fixture(scope="session")
 def picture(checkout: Path) -> Path:
     return checkout / "samples" / "coffee.jpg"
-
-
-@pytest.fixture(scope="session")
-def engine(served: EmbeddedServer) -> Engine:
-    return Engine(model_process(served, "llm"))

@@ -17,7 +17,8 @@ import httpx
 import openai
 import pytest
 import uvicorn
-from gateway_process import Gateway, wait_until
+from engine_process import wait_until
+from gateway_process import Gateway
 
 from clients.gateway.guard import Guard
 from clients.gateway.metrics import Metrics

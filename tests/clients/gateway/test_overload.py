@@ -6,7 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from gateway_process import Gateway, server_of
+from engine_process import server_of
+from gateway_process import Gateway
 
 from benchmarks.overload import overload, resident
 
