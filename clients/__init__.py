@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         StreamBroken,
         Unreachable,
     )
+    from clients.tracing import traced
     from clients.transports.memory import MemoryTransport
     from clients.values import (
         ChatEvent,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         Heard,
         Seen,
         Segment,
+        TokenLogprob,
         Transcript,
     )
 
@@ -42,6 +44,7 @@ _HOMES = {
     "AsyncClient": "aio",
     "Client": "client",
     "MemoryTransport": "transports.memory",
+    "traced": "tracing",
     **dict.fromkeys(("connect", "connect_async"), "connection"),
     **dict.fromkeys(
         (
@@ -67,6 +70,7 @@ _HOMES = {
             "Heard",
             "Seen",
             "Segment",
+            "TokenLogprob",
             "Transcript",
         ),
         "values",
@@ -93,10 +97,12 @@ __all__ = [
     "Seen",
     "Segment",
     "StreamBroken",
+    "TokenLogprob",
     "Transcript",
     "Unreachable",
     "connect",
     "connect_async",
+    "traced",
 ]
 
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from clients import assistant, detect, llm, transcribe
 from clients.audio import Audio
-from clients.client import Found, check_timeout
-from clients.defaults import MAX_TOKENS, SAMPLE_RATE_HZ, TIMEOUT_S
+from clients.base import BaseClient
+from clients.client import Found
+from clients.defaults import MAX_TOKENS, SAMPLE_RATE_HZ
 from clients.image import Image
 from clients.llm import Message
 from clients.ready import wait_for_ready
-from clients.sharing import Sharing
 from clients.signature import Signature, check_answers_once, request_for
 from clients.steps import run_async
 from clients.tensors import Request, Response
@@ -23,21 +23,12 @@ from clients.transports import AsyncTransport, problems
 from clients.values import ChatEvent, Detections, Event, Finished, Transcript
 
 
-class AsyncClient:
+class AsyncClient(BaseClient[AsyncTransport]):
     """Calls one server from one event loop. Every method does what Client's method of that name does.
 
     Reading and resampling files happens in a thread, so that the loop goes on. Cancelling the task that waits for an
     answer, or closing the generator of a streamed one (use contextlib.aclosing), stops the server.
     """
-
-    def __init__(
-        self, transport: AsyncTransport, *, timeout_s: float = TIMEOUT_S, sharing: Sharing | None = None
-    ) -> None:
-        self.timeout_s = check_timeout(timeout_s)
-        self._transport = transport
-        self._sharing = sharing
-        self._signatures: dict[str, Signature] = {}
-        self._is_closed = False
 
     async def transcribe(
         self,
@@ -142,14 +133,24 @@ class AsyncClient:
 
     async def _infer(self, request: Request, timeout_s: float | None) -> Response:
         self._check_open()
-        async with self._placed(request) as placed:
-            return await self._transport.infer(placed, self._limit_s(timeout_s))
+        limit_s = self._limit_s(timeout_s)
 
-    async def _stream(self, request: Request, limit_s: float) -> AsyncGenerator[Response, None]:
+        async def call(one: Request) -> Response:
+            async with self._placed(one) as placed:
+                return await self._transport.infer(placed, limit_s)
+
+        return await self._chains.infer_async(request, call)
+
+    def _stream(self, request: Request, limit_s: float) -> AsyncGenerator[Response, None]:
         self._check_open()
-        async with self._placed(request) as placed, aclosing(self._transport.stream(placed, limit_s)) as responses:
-            async for response in responses:
-                yield response
+
+        async def call(one: Request) -> AsyncGenerator[Response, None]:
+            held = await run_async(self._lifelines.attached(one, limit_s), self._transport)
+            async with self._placed(held) as placed, aclosing(self._transport.stream(placed, limit_s)) as responses:
+                async for response in responses:
+                    yield response
+
+        return self._chains.stream_async(request, call)
 
     async def _events(
         self, request: Request, read: Callable[[Response], Iterator[Found]], timeout_s: float | None
@@ -180,10 +181,3 @@ class AsyncClient:
         if model not in self._signatures:
             self._signatures[model] = await self._transport.signature(model, self._limit_s(timeout_s))
         return self._signatures[model]
-
-    def _limit_s(self, timeout_s: float | None) -> float:
-        return self.timeout_s if timeout_s is None else check_timeout(timeout_s)
-
-    def _check_open(self) -> None:
-        if self._is_closed:
-            raise problems.closed(self._transport.endpoint)

@@ -14,6 +14,8 @@ from clients.tensors import Request, Response, Tensor
 from clients.transcribe import speech_options
 from clients.values import Event, Heard, Seen
 
+PIPELINE = "assistant"
+
 
 def ask_request(
     audio: Audio | None = None,
@@ -59,8 +61,8 @@ def read_events(response: Response) -> Iterator[Event]:
 
 def _model(audio: Audio | None, image: Image | None) -> str:
     if audio is None:
-        return "assistant_text" if image is None else "assistant_image"
-    return "assistant_audio" if image is None else "assistant"
+        return f"{PIPELINE}_text" if image is None else f"{PIPELINE}_image"
+    return f"{PIPELINE}_audio" if image is None else PIPELINE
 
 
 def _check_belongs(what: str, value: Any, options: dict[str, Any]) -> None:

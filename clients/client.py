@@ -1,6 +1,5 @@
 """The calls, as methods: what a person passes in, a typed value or a stream of typed events out."""
 
-import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from types import TracebackType
@@ -10,12 +9,11 @@ import numpy as np
 
 from clients import assistant, detect, llm, transcribe
 from clients.audio import Audio
-from clients.defaults import MAX_TOKENS, SAMPLE_RATE_HZ, TIMEOUT_S
-from clients.errors import EndpointError
+from clients.base import BaseClient
+from clients.defaults import MAX_TOKENS, SAMPLE_RATE_HZ
 from clients.image import Image
 from clients.llm import Message
 from clients.ready import wait_for_ready
-from clients.sharing import Sharing
 from clients.signature import Signature, check_answers_once, request_for
 from clients.steps import run
 from clients.tensors import Request, Response
@@ -25,19 +23,8 @@ from clients.values import ChatEvent, Detections, Event, Finished, Transcript
 Found = TypeVar("Found", bound=Event)
 
 
-class Client:
-    """Calls one server; made by connect(). Any number of threads may use it at once.
-
-    Attributes:
-        timeout_s: the longest wait for an answer, or for the next event of a streamed one. Each call may have its own.
-    """
-
-    def __init__(self, transport: Transport, *, timeout_s: float = TIMEOUT_S, sharing: Sharing | None = None) -> None:
-        self.timeout_s = check_timeout(timeout_s)
-        self._transport = transport
-        self._sharing = sharing
-        self._signatures: dict[str, Signature] = {}
-        self._is_closed = False
+class Client(BaseClient[Transport]):
+    """Calls one server; made by connect(). Any number of threads may use it at once."""
 
     def transcribe(
         self,
@@ -163,13 +150,23 @@ class Client:
 
     def _infer(self, request: Request, timeout_s: float | None) -> Response:
         self._check_open()
-        with self._placed(request) as placed:
-            return self._transport.infer(placed, self._limit_s(timeout_s))
+        limit_s = self._limit_s(timeout_s)
+
+        def call(one: Request) -> Response:
+            with self._placed(one) as placed:
+                return self._transport.infer(placed, limit_s)
+
+        return self._chains.infer(request, call)
 
     def _stream(self, request: Request, limit_s: float) -> Generator[Response, None, None]:
         self._check_open()
-        with self._placed(request) as placed, closing(self._transport.stream(placed, limit_s)) as responses:
-            yield from responses
+
+        def call(one: Request) -> Generator[Response, None, None]:
+            held = run(self._lifelines.attached(one, limit_s), self._transport)
+            with self._placed(held) as placed, closing(self._transport.stream(placed, limit_s)) as responses:
+                yield from responses
+
+        return self._chains.stream(request, call)
 
     def _events(
         self, request: Request, read: Callable[[Response], Iterator[Found]], timeout_s: float | None
@@ -204,17 +201,3 @@ class Client:
         if model not in self._signatures:
             self._signatures[model] = self._transport.signature(model, self._limit_s(timeout_s))
         return self._signatures[model]
-
-    def _limit_s(self, timeout_s: float | None) -> float:
-        return self.timeout_s if timeout_s is None else check_timeout(timeout_s)
-
-    def _check_open(self) -> None:
-        if self._is_closed:
-            raise problems.closed(self._transport.endpoint)
-
-
-def check_timeout(timeout_s: float) -> float:
-    """The timeout, or EndpointError if it is none."""
-    if not isinstance(timeout_s, int | float) or not 0 < timeout_s < math.inf:
-        raise EndpointError("timeout_s", f"{timeout_s!r}", "a positive number of seconds is needed")
-    return timeout_s

@@ -10,21 +10,28 @@ from clients.sharing import Sharing
 from clients.transports import Transport
 
 
-def connect(url: str = DEFAULT_URL, *, timeout_s: float = TIMEOUT_S, shared_memory: bool = False) -> Client:
+def connect(
+    url: str = DEFAULT_URL, *, timeout_s: float = TIMEOUT_S, shared_memory: bool = False, chains: int = 1
+) -> Client:
     """A client for the server at grpc://host:port or http://host:port; a context manager.
 
     Args:
         timeout_s: the longest wait, in seconds, for an answer or for the next event of a streamed one.
         shared_memory: passes big inputs through /dev/shm to a server on this machine.
+        chains: on how many GPUs the server has a copy of each pipeline (`tritonkit build --chains`); requests go to the
+            copy that has the least to do.
 
     Raises:
         EndpointError: the address can't be used, or shared memory can't be with it.
     """
     where = endpoint(url)
-    return Client(transport_for(where), timeout_s=timeout_s, sharing=_sharing(where) if shared_memory else None)
+    sharing = _sharing(where) if shared_memory else None
+    return Client(transport_for(where), timeout_s=timeout_s, sharing=sharing, chains=chains)
 
 
-def connect_async(url: str = DEFAULT_URL, *, timeout_s: float = TIMEOUT_S, shared_memory: bool = False) -> AsyncClient:
+def connect_async(
+    url: str = DEFAULT_URL, *, timeout_s: float = TIMEOUT_S, shared_memory: bool = False, chains: int = 1
+) -> AsyncClient:
     """The same for asyncio, over gRPC; call it inside the event loop.
 
     Raises:
@@ -37,7 +44,7 @@ def connect_async(url: str = DEFAULT_URL, *, timeout_s: float = TIMEOUT_S, share
     from clients.transports.grpc_aio import AsyncGrpcTransport
 
     sharing = _sharing(where) if shared_memory else None
-    return AsyncClient(AsyncGrpcTransport(where), timeout_s=timeout_s, sharing=sharing)
+    return AsyncClient(AsyncGrpcTransport(where), timeout_s=timeout_s, sharing=sharing, chains=chains)
 
 
 def transport_for(where: Endpoint) -> Transport:

@@ -10,6 +10,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
+from dataclasses import replace
 
 from clients.endpoint import Endpoint
 from clients.errors import EndpointError, RequestRejected, RequestTimeout, Unreachable
@@ -59,7 +60,7 @@ class Sharing:
             if belongs_in_region(tensor):
                 tensor = yield from self._share(tensor, names)
             tensors.append(tensor)
-        return Request(model=request.model, tensors=tuple(tensors))
+        return replace(request, tensors=tuple(tensors))
 
     def release(self, names: Iterable[str], pauses_s: tuple[float, ...] = PAUSES_S) -> Steps[None]:
         """Unregisters regions whose request has ended; keeps in mind those that the server still reads."""

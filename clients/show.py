@@ -15,8 +15,11 @@ def json_line(value: Any, **about: Any) -> str:
 
 
 def event_line(event: Event) -> str:
-    """One event as one line of JSON; "event" is heard, seen, delta or finished."""
-    return json_line(event, event=type(event).__name__.lower())
+    """One event as one line of JSON; "event" is heard, seen, delta or finished. Logprobs only if asked for."""
+    about = {"event": type(event).__name__.lower()}
+    if isinstance(event, Delta) and not event.logprobs:
+        return json.dumps({**about, "text": event.text}, ensure_ascii=False)
+    return json_line(event, **about)
 
 
 def segment_lines(transcript: Transcript) -> list[str]:

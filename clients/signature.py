@@ -7,7 +7,7 @@ is added here.
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,12 +28,17 @@ class Input:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """A served model: its inputs, its largest batch (0: it doesn't batch), and whether it streams."""
+    """A served model: its inputs, its largest batch (0: it doesn't batch), whether it streams.
+
+    And what else its config tells: an ensemble's steps, its parameters.
+    """
 
     model: str
     inputs: Mapping[str, Input]
     max_batch_size: int
     is_decoupled: bool
+    steps: tuple[str, ...] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 def signature_of(config: Any) -> Signature:
@@ -53,6 +58,8 @@ def signature_of(config: Any) -> Signature:
         inputs=inputs,
         max_batch_size=config.max_batch_size,
         is_decoupled=config.model_transaction_policy.decoupled,
+        steps=tuple(step.model_name for step in config.ensemble_scheduling.step),
+        parameters={name: value.string_value for name, value in config.parameters.items()},
     )
 
 

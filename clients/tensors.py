@@ -38,10 +38,17 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Request:
-    """One call of a model with all its inputs."""
+    """One call of a model with all its inputs.
+
+    Attributes:
+        id: what the server calls this request, each step of an ensemble included; "" leaves it without.
+        lifeline: the model that is told when a streamed request ends early; "" if none has to be, see lifelines.py.
+    """
 
     model: str
     tensors: tuple[Tensor, ...]
+    id: str = ""
+    lifeline: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

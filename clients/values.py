@@ -57,10 +57,20 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TokenLogprob:
+    """How likely a token was, as natural logarithms; top: the likeliest ones in its place, best first."""
+
+    token: str
+    logprob: float
+    top: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """The next piece of the answer; the pieces joined are the answer."""
+    """The next piece of the answer; the pieces joined are the answer. logprobs: of its tokens, if asked for."""
 
     text: str
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,20 @@ from builder.backends.python import python_model
 from builder.model import Artifact, Model
 from builder.served import code_of
 
-INPUTS = ("MESSAGES? STRING [1]", "PROMPT? STRING [1]", "SAMPLING_PARAMETERS? STRING [1]")
-OUTPUTS = ("TEXT STRING [1]", "FINISH_REASON STRING [1]", "PROMPT_TOKENS INT32 [1]", "COMPLETION_TOKENS INT32 [1]")
+INPUTS = (
+    "MESSAGES? STRING [1]",
+    "PROMPT? STRING [1]",
+    "SAMPLING_PARAMETERS? STRING [1]",
+    "TEMPLATE_ARGUMENTS? STRING [1]",
+    "LIFELINE? STRING [1]",
+)
+OUTPUTS = (
+    "TEXT STRING [1]",
+    "LOGPROBS STRING [1]",
+    "FINISH_REASON STRING [1]",
+    "PROMPT_TOKENS INT32 [1]",
+    "COMPLETION_TOKENS INT32 [1]",
+)
 
 
 def vllm(
@@ -36,6 +48,7 @@ def vllm(
         pass_through: names of string tensors that come in and go out.
         config: any other part of ModelConfig, by Triton's names.
     """
+    told = {**limits_of(engine), **config.pop("parameters", {})}
     passed = [f"{tensor}? STRING [1]" for tensor in pass_through]
     return python_model(
         name,
@@ -46,5 +59,11 @@ def vllm(
         texts={"model.json": json.dumps(dict(engine), indent=2) + "\n"},
         profiles={"gpu": {"instance_group": [{"kind": "KIND_MODEL", "count": 1}]}},
         pass_through=pass_through,
+        **({"parameters": told} if told else {}),
         **{"model_transaction_policy": {"decoupled": True}, **config},
     )
+
+
+def limits_of(engine: Mapping[str, Any]) -> dict[str, str]:
+    """`parameters` of the model's config: how many requests its engine works on at once, for callers to know."""
+    return {name: str(engine[name]) for name in ("max_num_seqs",) if engine.get(name) is not None}

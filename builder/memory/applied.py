@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from builder.backends.accelerators import with_accelerator
+from builder.backends.vllm import limits_of
 from builder.memory.account import MemoryPlan
 from builder.model import Model, thaw
 from builder.plan import Plan
@@ -36,7 +37,11 @@ def _set(model: Model, values: Mapping[str, str], arguments: Mapping[str, object
         told = json.loads(model.texts["model.json"])
         told |= {name: value for name, value in arguments.items() if value is not None}
         told |= {name: kind(values[name]) for name, kind in _ARGUMENTS.items() if name in values}
-        return replace(model, texts={**model.texts, "model.json": json.dumps(told, indent=2) + "\n"})
+        parameters = {name: {"string_value": value} for name, value in limits_of(told).items()}
+        config = thaw(model.config)
+        if parameters:
+            config["parameters"] = {**config.get("parameters", {}), **parameters}
+        return replace(model, config=config, texts={**model.texts, "model.json": json.dumps(told, indent=2) + "\n"})
     limits = {name: values[name] for name in ("gpu_mem_limit", "arena_extend_strategy") if name in values}
     if not limits:
         return model

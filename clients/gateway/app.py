@@ -1,5 +1,6 @@
 """The routes. Made by make_app(), which contacts nothing: the server may come up later."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -26,6 +27,7 @@ from clients.gateway.metrics import Metrics
 from clients.gateway.names import HEARING, SEEING, SERVED, WRITING, check_model, ready_names
 from clients.gateway.problems import ERROR, Problem, problem_from
 from clients.gateway.replies import json_response
+from clients.gateway.room import USUAL, Room, learn_room
 from clients.gateway.settings import Settings
 from clients.gateway.upstream import Upstream
 from clients.transports import AsyncTransport
@@ -55,7 +57,8 @@ def make_app(settings: Settings, transport: Callable[[], AsyncTransport] | None 
         transport: makes the way to the server inside the event loop; gRPC to settings.server if None.
     """
     metrics = Metrics()
-    lifespan = _lifespan(settings, transport or grpc_transport(settings.server))
+    room = Room(settings.most_in_flight or USUAL)
+    lifespan = _lifespan(settings, room, transport or grpc_transport(settings.server))
     app = FastAPI(title="tritonkit gateway", docs_url=None, redoc_url=None, lifespan=lifespan, responses=ERRORS)
     app.state.settings, app.state.metrics = settings, metrics
     add_problem_handlers(app, settings)
@@ -63,7 +66,7 @@ def make_app(settings: Settings, transport: Callable[[], AsyncTransport] | None 
     add_hearing_and_seeing(app)
     add_operations(app)
     add_page(app)
-    guarded: App = Guard(app, settings, metrics)
+    guarded: App = Guard(app, settings, metrics, room)
     if not settings.allowed_origins:
         return guarded
     return CORSMiddleware(
@@ -74,12 +77,15 @@ def make_app(settings: Settings, transport: Callable[[], AsyncTransport] | None 
     )
 
 
-def _lifespan(settings: Settings, transport: Callable[[], AsyncTransport]) -> Any:
+def _lifespan(settings: Settings, room: Room, transport: Callable[[], AsyncTransport]) -> Any:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.upstream = Upstream(transport(), settings.timeout_s)
+        upstream = app.state.upstream = Upstream(transport(), settings.timeout_s, settings.chains)
+        learning = None if settings.most_in_flight else asyncio.create_task(learn_room(room, upstream))
         yield
-        await app.state.upstream.close()
+        if learning:
+            learning.cancel()
+        await upstream.close()
 
     return lifespan
 

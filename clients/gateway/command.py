@@ -1,6 +1,5 @@
 """Command `tritonkit gateway`: the edge of the gateway, where environment and files are read."""
 
-import asyncio
 import os
 import socket
 import sys
@@ -17,13 +16,18 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 def gateway(
     server: Annotated[str, typer.Option(envvar="TRITONKIT_URL", help="The Triton server")] = DEFAULT_URL,
+    chains: Annotated[
+        int, typer.Option(min=1, help="On how many GPUs the server has a copy of each pipeline (build --chains)")
+    ] = 1,
     host: Annotated[str, typer.Option(help="Address to listen on")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one")] = 9000,
     api_key_file: Annotated[
         Path | None, typer.Option(help=f"Keys that may ask, one a line; or set {KEYS_VARIABLE}")
     ] = None,
     without_keys: Annotated[bool, typer.Option("--without-keys", help="Let everybody on the network ask")] = False,
-    most_in_flight: Annotated[int, typer.Option(min=1, help="Requests answered at once; others get 429")] = 32,
+    most_in_flight: Annotated[
+        int | None, typer.Option(min=1, help="Requests answered at once; twice the engine's max_num_seqs if left out")
+    ] = None,
     max_body_mib: Annotated[int, typer.Option(min=1, help="Largest request")] = 32,
     max_audio_s: Annotated[float, typer.Option(min=1, help="Longest recording")] = 7200.0,
     timeout_s: Annotated[float, typer.Option(min=0.1, help="Longest wait for the next part of an answer")] = 300.0,
@@ -49,6 +53,7 @@ def gateway(
         fail(f"--host {host} is open to the network: give --api-key-file, or say --without-keys.", status=2)
     settings = Settings(
         server=server,
+        chains=chains,
         keys=keys,
         most_in_flight=most_in_flight,
         max_body_bytes=max_body_mib * MEBIBYTE,
@@ -62,6 +67,8 @@ def gateway(
         app = make_app(settings)
     except ClientError as error:
         fail(str(error), status=2)
+    import asyncio
+
     raise typer.Exit(asyncio.run(serve(app, listening(host, port), bool(keys))))
 
 

@@ -4,10 +4,11 @@ from starlette.responses import Response
 
 from clients.gateway.bodies import CompletionBody
 from clients.gateway.chat import check_choices
+from clients.gateway.likelihoods import wanted_in_completion
 from clients.gateway.merge import merged
 from clients.gateway.metrics import Metrics
 from clients.gateway.replies import EventStream, begun, json_response
-from clients.gateway.sampling import sampling_options, seeds, unsupported
+from clients.gateway.sampling import sampling_options, seeds
 from clients.gateway.settings import Settings
 from clients.gateway.upstream import Upstream
 from clients.gateway.writing import CompletionForm, Usage, Writer
@@ -19,9 +20,8 @@ async def answer_completion(body: CompletionBody, upstream: Upstream, settings: 
     count = body.choices * len(prompts)
     check_choices(count, settings)
     extra = body.extra
-    if extra.pop("logprobs", None) is not None:
-        raise unsupported("logprobs", "the served model has no output for log probabilities")
-    options = sampling_options(extra, max_tokens=body.max_tokens, stop=body.stop)
+    logprobs = wanted_in_completion(extra)
+    options = {**sampling_options(extra, max_tokens=body.max_tokens, stop=body.stop), **logprobs}
     events = merged([upstream.complete(one, each) for one in prompts for each in seeds(options, body.choices)])
     writer = Writer(CompletionForm(), body.model, Usage(answers_per_prompt=body.choices, metrics=metrics))
     if not body.stream:

@@ -14,7 +14,9 @@ from urllib.parse import urlsplit
 from clients.gateway.keys import bearer_of, is_known
 from clients.gateway.metrics import Metrics, route_of
 from clients.gateway.problems import Problem
+from clients.gateway.room import USUAL, Room
 from clients.gateway.settings import Settings
+from clients.tracing import TRACE_HEADERS, traced
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -34,8 +36,9 @@ class Gone(Exception):
 class Guard:
     """The ASGI application around another."""
 
-    def __init__(self, app: App, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, app: App, settings: Settings, metrics: Metrics, room: Room | None = None) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
+        self._room = room or Room(settings.most_in_flight or USUAL)
         self._in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,7 +63,7 @@ class Guard:
         if scope["path"] in FREE_PATHS:
             await self._watched(scope, receive, answer)
             return
-        if self._in_flight >= self._settings.most_in_flight:
+        if self._in_flight >= self._room.most:
             self._metrics.refused.inc()
             found = f"{self._in_flight} requests are in flight, as many as are answered at once"
             raise Problem(429, f"{found}. Try again later.", code="too_many_requests")
@@ -78,7 +81,8 @@ class Guard:
     async def _watched(self, scope: Scope, receive: Receive, answer: "Answer") -> None:
         """Runs the application; cancels it when the caller goes away."""
         body = await read_body(scope, receive, self._settings)
-        work = asyncio.ensure_future(self._app(scope, replayed(body), answer))
+        with traced({name: header(scope, name.encode()) for name in TRACE_HEADERS}):
+            work = asyncio.ensure_future(self._app(scope, replayed(body), answer))
         watch = asyncio.ensure_future(disconnected(receive))
         try:
             await asyncio.wait((work, watch), return_when=asyncio.FIRST_COMPLETED)

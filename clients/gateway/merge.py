@@ -3,18 +3,17 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-
-from clients.values import Event
+from typing import TypeVar
 
 AHEAD = 64  # events of all streams that wait for a reader; the streams stand still when it is slow
-Streams = Sequence[AsyncGenerator[Event, None]]
+Item = TypeVar("Item")
 
 
-async def merged(streams: Streams) -> AsyncGenerator[tuple[int, Event], None]:
+async def merged(streams: Sequence[AsyncGenerator[Item, None]]) -> AsyncGenerator[tuple[int, Item], None]:
     """(place of the stream, its next event); closing it closes all of them, and so does the first error of one."""
-    queue: asyncio.Queue[tuple[int, Event] | BaseException | None] = asyncio.Queue(AHEAD)
+    queue: asyncio.Queue[tuple[int, Item] | BaseException | None] = asyncio.Queue(AHEAD)
 
-    async def forward(place: int, stream: AsyncGenerator[Event, None]) -> None:
+    async def forward(place: int, stream: AsyncGenerator[Item, None]) -> None:
         try:
             async with aclosing(stream) as events:
                 async for event in events:

@@ -9,16 +9,12 @@ from typing import Any
 from clients.gateway.problems import Problem, invalid, unsupported
 
 # Says who asks, or how it is billed and kept: nothing about the answer.
-ABOUT_THE_CALL = {"user", "metadata", "safety_identifier", "prompt_cache_key", "service_tier", "parallel_tool_calls"}
+ABOUT_THE_CALL = {"user", "metadata", "safety_identifier", "prompt_cache_key", "service_tier"}
 
 # Parameter -> the values that ask for nothing, and why others are refused.
 ABSENT: dict[str, tuple[tuple[Any, ...], str]] = {
-    "tools": (([],), "the served model's chat template is not given tools"),
-    "tool_choice": (("none", "auto"), "the served model's chat template is not given tools"),
-    "functions": (([],), "the served model's chat template is not given tools"),
-    "function_call": (("none", "auto"), "the served model's chat template is not given tools"),
-    "logprobs": ((False,), "the served model has no output for log probabilities"),
-    "top_logprobs": ((), "the served model has no output for log probabilities"),
+    "functions": (([],), "tools says the same"),
+    "function_call": (("none", "auto"), "tool_choice says the same"),
     "modalities": ((["text"],), "answers are text"),
     "audio": ((), "answers are text"),
     "store": ((False,), "nothing is stored"),

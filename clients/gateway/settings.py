@@ -14,8 +14,10 @@ class Settings:
 
     Attributes:
         server: the Triton server, grpc://host:port.
+        chains: on how many GPUs it has a copy of each pipeline.
         keys: SHA-256 of each API key that may ask; none lets everybody.
-        most_in_flight: requests answered at once; further ones are refused with 429 at once.
+        most_in_flight: requests answered at once; further ones are refused with 429 at once. None: twice as many as the
+            engine works on at once, as its config says.
         most_choices: answers of one request: `n` times its prompts.
         max_body_bytes: the largest request.
         max_audio_s: the longest recording, in seconds; a small file can hold hours.
@@ -29,8 +31,9 @@ class Settings:
     """
 
     server: str = DEFAULT_URL
+    chains: int = 1
     keys: tuple[bytes, ...] = field(default=(), repr=False)
-    most_in_flight: int = 32
+    most_in_flight: int | None = None
     most_choices: int = 16
     max_body_bytes: int = 32 * MEBIBYTE
     max_audio_s: float = 2 * 3600.0

@@ -1,5 +1,6 @@
 """The messages of a chat, with their pictures and recordings taken out of OpenAI's parts."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +48,8 @@ async def turn_of(message: Message, where: str, longest_s: float) -> Turn:
     """One message; the models take one picture and one recording with it."""
     role = "system" if message.role == "developer" else message.role  # one thing to OpenAI, unknown to templates
     known = {"role": role, **(message.model_extra or {})}
+    if known.get("tool_calls"):
+        known["tool_calls"] = with_objects(known["tool_calls"], f"{where}.tool_calls")
     if not isinstance(message.content, list):
         return Turn(message={**known, "content": message.content})
     texts: list[str] = []
@@ -80,3 +83,17 @@ def _add(media: dict[str, Any], kind: str, value: Any, param: str) -> None:
     if kind in media:
         raise unsupported(param, f"a second {kind} in one message; the pipelines take one of each")
     media[kind] = value
+
+
+def with_objects(calls: Any, param: str) -> list[dict[str, Any]]:
+    """Calls of tools with their arguments as objects, as chat templates want them; OpenAI's are JSON inside a text."""
+    try:
+        return [{**one, "function": {**one["function"], "arguments": _object(one)}} for one in calls]
+    except (KeyError, TypeError, ValueError) as error:
+        form = '[{"id": "...", "type": "function", "function": {"name": "...", "arguments": "{...}"}}] is needed'
+        raise invalid(param, "no calls of tools", form) from error
+
+
+def _object(call: dict[str, Any]) -> Any:
+    arguments = call["function"]["arguments"]
+    return json.loads(arguments) if isinstance(arguments, str) else arguments

@@ -2,18 +2,30 @@
 
 import time
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from clients.errors import StreamBroken
+from clients.gateway.likelihoods import in_chat, in_completion
 from clients.gateway.metrics import Metrics
+from clients.gateway.tool_calls import Call, Called
 from clients.gateway.upstream import detections_json
-from clients.values import Delta, Event, Finished, Heard, Seen
+from clients.values import Delta, Event, Finished, Heard, Seen, TokenLogprob
 
-Events = AsyncGenerator[tuple[int, Event], None]
+Events = AsyncGenerator[tuple[int, Event | Called], None]
 Json = dict[str, Any]
+
+
+@dataclass(slots=True, kw_only=True)
+class Answer:
+    """One choice, as far as it has come."""
+
+    text: str = ""
+    logprobs: tuple[TokenLogprob, ...] = ()
+    calls: tuple[Call, ...] = ()
+    reason: str = ""
 
 
 class Form(Protocol):
@@ -25,33 +37,45 @@ class Form(Protocol):
 
     def first(self, place: int) -> Json | None: ...
 
-    def delta(self, place: int, text: str) -> Json: ...
+    def delta(self, place: int, event: Delta, start: int) -> Json: ...
+
+    def called(self, place: int, calls: Sequence[Call]) -> Json: ...
 
     def last(self, place: int, reason: str) -> Json: ...
 
-    def choice(self, place: int, text: str, reason: str) -> Json: ...
+    def choice(self, place: int, answer: Answer) -> Json: ...
 
 
 class ChatForm:
-    """The choices of /v1/chat/completions."""
+    """The choices of /v1/chat/completions; top: how many likely tokens are told in the place of each."""
 
     prefix, whole, chunk = "chatcmpl-", "chat.completion", "chat.completion.chunk"
 
-    def first(self, place: int) -> Json | None:
-        return self._piece(place, {"role": "assistant", "content": ""}, None)
+    def __init__(self, top: int = 0) -> None:
+        self._top = top
 
-    def delta(self, place: int, text: str) -> Json:
-        return self._piece(place, {"content": text}, None)
+    def first(self, place: int) -> Json | None:
+        return self._piece(place, {"role": "assistant", "content": ""})
+
+    def delta(self, place: int, event: Delta, start: int) -> Json:
+        return self._piece(place, {"content": event.text}, logprobs=in_chat(event.logprobs, self._top))
+
+    def called(self, place: int, calls: Sequence[Call]) -> Json:
+        """The calls of tools, each with its place, as a stream tells them."""
+        return self._piece(place, {"tool_calls": [{"index": at, **one.as_json()} for at, one in enumerate(calls)]})
 
     def last(self, place: int, reason: str) -> Json:
         return self._piece(place, {}, reason)
 
-    def choice(self, place: int, text: str, reason: str) -> Json:
-        message = {"role": "assistant", "content": text, "refusal": None}
-        return {"index": place, "message": message, "logprobs": None, "finish_reason": reason}
+    def choice(self, place: int, answer: Answer) -> Json:
+        message: Json = {"role": "assistant", "content": answer.text, "refusal": None}
+        if answer.calls:
+            message |= {"content": answer.text or None, "tool_calls": [one.as_json() for one in answer.calls]}
+        logprobs = in_chat(answer.logprobs, self._top)
+        return {"index": place, "message": message, "logprobs": logprobs, "finish_reason": answer.reason}
 
-    def _piece(self, place: int, delta: Json, reason: str | None) -> Json:
-        return {"index": place, "delta": delta, "logprobs": None, "finish_reason": reason}
+    def _piece(self, place: int, delta: Json, reason: str | None = None, logprobs: Json | None = None) -> Json:
+        return {"index": place, "delta": delta, "logprobs": logprobs, "finish_reason": reason}
 
 
 class CompletionForm:
@@ -62,14 +86,20 @@ class CompletionForm:
     def first(self, place: int) -> Json | None:
         return None
 
-    def delta(self, place: int, text: str) -> Json:
-        return {"index": place, "text": text, "logprobs": None, "finish_reason": None}
+    def delta(self, place: int, event: Delta, start: int) -> Json:
+        return self._piece(place, event.text, in_completion(event.logprobs, start), None)
+
+    def called(self, place: int, calls: Sequence[Call]) -> Json:
+        raise AssertionError("a completion has no tools")
 
     def last(self, place: int, reason: str) -> Json:
-        return {"index": place, "text": "", "logprobs": None, "finish_reason": reason}
+        return self._piece(place, "", None, reason)
 
-    def choice(self, place: int, text: str, reason: str) -> Json:
-        return {"index": place, "text": text, "logprobs": None, "finish_reason": reason}
+    def choice(self, place: int, answer: Answer) -> Json:
+        return self._piece(place, answer.text, in_completion(answer.logprobs, 0), answer.reason)
+
+    def _piece(self, place: int, text: str, logprobs: Json | None, reason: str | None) -> Json:
+        return {"index": place, "text": text, "logprobs": logprobs, "finish_reason": reason}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,40 +133,49 @@ class Writer:
 
     async def whole(self, events: Events, count: int) -> Json:
         """All answers at once."""
-        texts: list[list[str]] = [[] for _ in range(count)]
-        reasons = [""] * count
+        answers = [Answer() for _ in range(count)]
         noticed: Json = {}
         async with aclosing(events):
             async for place, event in events:
-                if isinstance(event, Delta):
-                    texts[place].append(event.text)
-                elif isinstance(event, Finished):
-                    reasons[place] = check_reason(event)
-                    self._usage.add(place, event)
-                else:
-                    noticed |= notice(event)
-        choices = [self._form.choice(at, "".join(texts[at]), reasons[at]) for at in range(count)]
+                answer = answers[place]
+                match event:
+                    case Delta(text=text, logprobs=logprobs):
+                        answer.text += text
+                        answer.logprobs += logprobs
+                    case Called(calls=calls):
+                        answer.calls = calls
+                    case Finished():
+                        answer.reason = check_reason(event)
+                        self._usage.add(place, event)
+                    case Heard() | Seen():
+                        noticed |= notice(event)
+        choices = [self._form.choice(place, answer) for place, answer in enumerate(answers)]
         body = {**self._head, "object": self._form.whole, "choices": choices, "usage": self._usage.as_json()}
         return body | ({"tritonkit": noticed} if noticed else {})
 
     async def chunks(self, events: Events, *, with_usage: bool) -> AsyncGenerator[Json, None]:
         """The chunks of a stream. What was heard and seen comes first, beside the first choice's empty beginning."""
-        begun: set[int] = set()
+        written: dict[int, int] = {}  # characters of each choice that has begun
         async with aclosing(events):
             async for place, event in events:
                 first = self._form.first(place)
                 if isinstance(event, Heard | Seen):
-                    begun.add(place)
-                    yield self._chunk(first or self._form.delta(place, ""), with_usage, tritonkit=notice(event))
+                    written.setdefault(place, 0)
+                    beginning = first or self._form.delta(place, Delta(text=""), 0)
+                    yield self._chunk(beginning, with_usage, tritonkit=notice(event))
                     continue
-                if place not in begun and first:
+                if place not in written and first:
                     yield self._chunk(first, with_usage)
-                begun.add(place)
-                if isinstance(event, Delta):
-                    yield self._chunk(self._form.delta(place, event.text), with_usage)
-                else:
-                    self._usage.add(place, event)
-                    yield self._chunk(self._form.last(place, check_reason(event)), with_usage)
+                start = written.setdefault(place, 0)
+                match event:
+                    case Delta(text=text):
+                        written[place] += len(text)
+                        yield self._chunk(self._form.delta(place, event, start), with_usage)
+                    case Called(calls=calls):
+                        yield self._chunk(self._form.called(place, calls), with_usage)
+                    case Finished():
+                        self._usage.add(place, event)
+                        yield self._chunk(self._form.last(place, check_reason(event)), with_usage)
         if with_usage:
             yield {**self._head, "object": self._form.chunk, "choices": [], "usage": self._usage.as_json()}
 
@@ -158,6 +197,6 @@ def check_reason(event: Finished) -> str:
     Raises:
         StreamBroken: the engine gave up.
     """
-    if event.reason not in ("stop", "length"):
+    if event.reason not in ("stop", "length", "tool_calls"):
         raise StreamBroken("llm", f"the engine ended the answer: {event.reason}", "", "Ask again.")
     return event.reason

@@ -13,6 +13,7 @@ from clients.endpoint import Endpoint
 from clients.signature import Signature, signature_of
 from clients.steps import run_async
 from clients.tensors import Request, Response
+from clients.tracing import trace_metadata
 from clients.transports import problems
 from clients.transports.grpc import CHANNEL_OPTIONS
 from clients.transports.grpc_errors import (
@@ -23,7 +24,7 @@ from clients.transports.grpc_errors import (
     silence,
     stream_problem,
 )
-from clients.transports.messages import infer_message, response_of, stream_message
+from clients.transports.messages import infer_message, is_for, response_of, stream_messages
 
 
 class AsyncGrpcTransport:
@@ -40,11 +41,11 @@ class AsyncGrpcTransport:
         return response_of(await self._call_model(self._service.ModelInfer, message, request.model, timeout_s))
 
     async def stream(self, request: Request, timeout_s: float) -> AsyncGenerator[Response, None]:
-        call = self._service.ModelStreamInfer(iter([stream_message(request)]))
+        call = self._service.ModelStreamInfer(iter(stream_messages(request)), metadata=trace_metadata())
         has_begun = False
         try:
             while True:
-                response = await self._next(call, request.model, timeout_s, has_begun)
+                response = await self._next(call, request, timeout_s, has_begun)
                 has_begun = True
                 if response.outputs:
                     yield response
@@ -93,7 +94,7 @@ class AsyncGrpcTransport:
 
     async def _call_model(self, method: Any, message: Any, model: str, timeout_s: float) -> Any:
         try:
-            return await method(message, timeout=timeout_s)
+            return await method(message, timeout=timeout_s, metadata=trace_metadata())
         except grpc.RpcError as error:
             raise await run_async(call_problem(error, model, self.endpoint, timeout_s), self) from error
 
@@ -103,10 +104,13 @@ class AsyncGrpcTransport:
         except grpc.RpcError as error:
             raise service_problem(error, str(self.endpoint), self.endpoint, timeout_s) from error
 
-    async def _next(self, call: Any, model: str, timeout_s: float, has_begun: bool) -> Response:
+    async def _next(self, call: Any, request: Request, timeout_s: float, has_begun: bool) -> Response:
+        model = request.model
         try:
             async with asyncio.timeout(timeout_s):
                 answer = await call.read()
+                while answer is not grpc.aio.EOF and not is_for(request, answer):
+                    answer = await call.read()
         except TimeoutError as error:
             raise silence(model, self.endpoint, timeout_s, has_begun) from error
         except grpc.RpcError as error:

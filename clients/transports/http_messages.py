@@ -48,7 +48,9 @@ def generate_body(request: Request) -> bytes:
     Raises:
         EndpointError: a tensor that JSON can't carry there, or more bytes than servers accept.
     """
-    body = json.dumps({tensor.name: _flat(request.model, tensor) for tensor in request.tensors}).encode()
+    named = {"id": request.id} if request.id else {}
+    inputs = {tensor.name: _flat(request.model, tensor) for tensor in request.tensors}
+    body = json.dumps({**inputs, **named}).encode()
     if len(body) > MAX_BODY_BYTES:
         found = f"{len(body):,} bytes as JSON"
         advice = "Call it over grpc://, which carries arrays as they are."
@@ -68,7 +70,7 @@ def sse_documents(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
 
 def generate_response(document: dict[str, Any]) -> Response:
     """The Response in one event; shapes are lost on this way, so arrays are flat."""
-    about = ("model_name", "model_version", "sequence_id", "sequence_start", "sequence_end")
+    about = ("id", "model_name", "model_version", "sequence_id", "sequence_start", "sequence_end")
     return Response(outputs={name: _listed(value) for name, value in document.items() if name not in about})
 
 

@@ -7,6 +7,7 @@ from tritonclient.grpc import service_pb2
 from tritonclient.utils import deserialize_bytes_tensor, serialize_byte_tensor, triton_to_np_dtype
 
 from clients.arrays import check_size
+from clients.lifelines import lifeline_of
 from clients.tensors import Request, Response, Tensor
 
 WANTS_EMPTY_FINAL = "triton_enable_empty_final_response"
@@ -20,17 +21,25 @@ def infer_message(request: Request) -> Any:
         ArrayError: more bytes than one message can carry.
     """
     check_size(request)
-    message = service_pb2.ModelInferRequest(model_name=request.model)
+    message = service_pb2.ModelInferRequest(model_name=request.model, id=request.id)
     for tensor in request.tensors:
         _add_input(message, tensor)
     return message
 
 
-def stream_message(request: Request) -> Any:
-    """The same for a streamed call; asks for the empty last response that tells the end."""
+def stream_messages(request: Request) -> list[Any]:
+    """The same for a streamed call, its lifeline first; asks for the empty last response that tells the end.
+
+    Both go on one stream: whatever ends it ends both.
+    """
     message = infer_message(request)
     message.parameters[WANTS_EMPTY_FINAL].bool_param = True
-    return message
+    return [infer_message(lifeline_of(request)), message] if request.lifeline else [message]
+
+
+def is_for(request: Request, answer: Any) -> bool:
+    """Whether a message of the stream answers the request, and not its lifeline."""
+    return not request.lifeline or answer.infer_response.id != lifeline_of(request).id
 
 
 def response_of(message: Any) -> Response:

@@ -101,7 +101,7 @@ def code_in_the_docs() -> list[str]:
 
 
 def test_the_code_in_the_docs_runs(stand_ins: Any) -> None:
-    calls, _, in_tests = code_in_the_docs()
+    calls, _lifeline, _, in_tests = code_in_the_docs()
     calls = calls.replace("grpc://127.0.0.1:8001", stand_ins.grpc)
     lines = run(sys.executable, "-c", calls).splitlines()
     assert lines[2:] == [

@@ -137,8 +137,11 @@ def known_arguments() -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(AsyncEngineArgs) if field.init)
 
 
-def start_engine(arguments: dict[str, Any]) -> Any:
+def start_engine(arguments: dict[str, Any], stat_loggers: list[Any]) -> Any:
     """A running AsyncLLM. To be called inside the event loop that will use it.
+
+    Args:
+        stat_loggers: what vLLM tells about itself goes there; it keeps no account without any.
 
     Raises:
         EngineError: vLLM refuses the arguments, or its processes do not come up.
@@ -155,7 +158,10 @@ def start_engine(arguments: dict[str, Any]) -> Any:
     if current_platform.is_cpu():
         arguments = with_cpu_defaults(arguments, os.environ)
     try:
-        return AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
+        if not stat_loggers:
+            return AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
+        told = AsyncEngineArgs(**{**arguments, "disable_log_stats": False})
+        return AsyncLLM.from_engine_args(told, stat_loggers=stat_loggers)
     except Exception as error:  # whatever it is, the model cannot load, and this is what the log shows
         raise EngineError(_why_not_started(arguments, error)) from error
 

@@ -4,6 +4,7 @@ In: MESSAGES (JSON) or PROMPT (text), the model's tokenizer, how many tokens fit
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 MESSAGES_FORM = 'a JSON list like [{"role": "user", "content": "..."}] is needed'
@@ -14,15 +15,21 @@ class PromptError(ValueError):
 
 
 def token_ids(
-    tokenizer: Any, messages: str | None, prompt: str | None, *, chat_template: str | None, max_model_len: int
+    tokenizer: Any,
+    messages: str | None,
+    prompt: str | None,
+    *,
+    chat_template: str | None,
+    template_arguments: Mapping[str, Any],
+    max_model_len: int,
 ) -> list[int]:
-    """Token ids of whichever of the two is given.
+    """Token ids of whichever of the two is given; `template_arguments` go to the chat template.
 
     Raises:
         PromptError: not exactly one is given, it is malformed, or it is too long for the model.
     """
     if messages is not None and prompt is None:
-        ids = token_ids_of_messages(tokenizer, read_messages(messages), chat_template)
+        ids = token_ids_of_messages(tokenizer, read_messages(messages), chat_template, template_arguments)
         return check_length("MESSAGES", ids, max_model_len)
     if prompt is not None and messages is None:
         return check_length("PROMPT", token_ids_of_prompt(tokenizer, prompt), max_model_len)
@@ -51,6 +58,8 @@ def _message(message: Any, at: int) -> dict[str, Any]:
     content = message.get("content")
     if isinstance(content, list) and all(_is_text_part(part) for part in content):
         content = "".join(part["text"] for part in content)
+    if content is None and message.get("tool_calls"):
+        content = ""
     if not isinstance(content, str):
         raise PromptError(f'MESSAGES: message {at} has no text "content"; {MESSAGES_FORM}; send text alone')
     if not is_unicode(content):
@@ -72,7 +81,10 @@ def _is_text_part(part: Any) -> bool:
 
 
 def token_ids_of_messages(
-    tokenizer: Any, messages: list[dict[str, Any]], chat_template: str | None = None
+    tokenizer: Any,
+    messages: list[dict[str, Any]],
+    chat_template: str | None = None,
+    template_arguments: Mapping[str, Any] | None = None,
 ) -> list[int]:
     """The messages in the form that the model was trained on, as token ids."""
     if chat_template is None and not getattr(tokenizer, "chat_template", True):
@@ -80,7 +92,7 @@ def token_ids_of_messages(
             "MESSAGES: this model has no chat template; one is needed for messages; send PROMPT, or put a "
             "chat_template.jinja beside model.json"
         )
-    options = {} if chat_template is None else {"chat_template": chat_template}
+    options = {**(template_arguments or {}), **({} if chat_template is None else {"chat_template": chat_template})}
     try:
         ids = tokenizer.apply_chat_template(
             messages, tokenize=True, add_generation_prompt=True, return_dict=False, **options

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
-INPUTS = ("MESSAGES", "PROMPT", "SAMPLING_PARAMETERS", "TRANSCRIPT", "DETECTIONS")
+INPUTS = ("MESSAGES", "PROMPT", "SAMPLING_PARAMETERS", "TEMPLATE_ARGUMENTS", "TRANSCRIPT", "DETECTIONS")
 PASSED_THROUGH = ("TRANSCRIPT", "DETECTIONS")
+LIFELINE = "LIFELINE"
+ID_LENGTHS = range(16, 129)  # what is shorter could be guessed: whoever holds the lifeline can stop the request
 
 
 class InputError(ValueError):
@@ -19,11 +21,13 @@ class InputError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """The texts of one request; None: not given."""
+    """The texts of one request; None: not given. id: the caller's, "" without one; an ensemble's steps have its id."""
 
+    id: str
     messages: str | None
     prompt: str | None
     sampling_parameters: str | None
+    template_arguments: str | None
     passed_through: tuple[tuple[str, str], ...]
 
 
@@ -35,11 +39,33 @@ def read_ask(request: Any) -> Ask:
     """
     texts = {name: text_of(name, pb_utils.get_input_tensor_by_name(request, name)) for name in INPUTS}
     return Ask(
+        id=request.request_id(),
         messages=texts["MESSAGES"],
         prompt=texts["PROMPT"],
         sampling_parameters=texts["SAMPLING_PARAMETERS"],
+        template_arguments=texts["TEMPLATE_ARGUMENTS"],
         passed_through=tuple((name, text) for name in PASSED_THROUGH if (text := texts[name]) is not None),
     )
+
+
+def lifeline_of(request: Any) -> str | None:
+    """The id of the request whose lifeline this one is; None: it is no lifeline.
+
+    Raises:
+        InputError: no such id, or something to answer besides.
+    """
+    request_id = text_of(LIFELINE, pb_utils.get_input_tensor_by_name(request, LIFELINE))
+    if request_id is None:
+        return None
+    others = [name for name in INPUTS if pb_utils.get_input_tensor_by_name(request, name) is not None]
+    if others:
+        raise InputError(f"LIFELINE: {', '.join(others)} beside it; it stands alone; send two requests")
+    if len(request_id) not in ID_LENGTHS:
+        raise InputError(
+            f"LIFELINE: {len(request_id)} characters; a request's id of {ID_LENGTHS[0]} to {ID_LENGTHS[-1]} is needed; "
+            "give the request a random id, such as a UUID, and send it here, too"
+        )
+    return request_id
 
 
 def text_of(name: str, tensor: Any) -> str | None:
@@ -72,14 +98,17 @@ def first_tensors(ask: Ask) -> list[Any]:
     return [text_tensor(name, text) for name, text in ask.passed_through]
 
 
-def delta_tensors(text: str) -> list[Any]:
-    return [text_tensor("TEXT", text)]
+def delta_tensors(text: str, logprobs: str | None) -> list[Any]:
+    """The next piece of the text, and what is known of its tokens if that was asked for."""
+    return [text_tensor("TEXT", text), *([] if logprobs is None else [text_tensor("LOGPROBS", logprobs)])]
 
 
-def last_tensors(text: str, finish_reason: str, prompt_tokens: int, completion_tokens: int) -> list[Any]:
+def last_tensors(
+    text: str, logprobs: str | None, finish_reason: str, prompt_tokens: int, completion_tokens: int
+) -> list[Any]:
     """The rest of the text (often empty) and how the answer ended."""
     return [
-        text_tensor("TEXT", text),
+        *delta_tensors(text, logprobs),
         text_tensor("FINISH_REASON", finish_reason),
         number_tensor("PROMPT_TOKENS", prompt_tokens),
         number_tensor("COMPLETION_TOKENS", completion_tokens),

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import llm_engine
+from llm_metrics import Measures, stat_loggers
 
 ENGINE_EXIT_S = 1.0  # then it is killed; it holds nothing that would be lost
 DEATHS_IN_AN_HOUR = 3
@@ -20,8 +21,8 @@ DEATHS_IN_AN_HOUR = 3
 class Engine:
     """One AsyncLLM after the other. Everything here runs in one event loop."""
 
-    def __init__(self, arguments: dict[str, Any], log: Any) -> None:
-        self._arguments, self._log = arguments, log
+    def __init__(self, arguments: dict[str, Any], log: Any, measures: Measures) -> None:
+        self._arguments, self._log, self.measures = arguments, log, measures
         self._deaths: list[float] = []
         self._llm: Any = None
 
@@ -31,7 +32,7 @@ class Engine:
         Raises:
             llm_engine.EngineError: it cannot start.
         """
-        self._llm = llm_engine.start_engine(self._arguments)
+        self._llm = llm_engine.start_engine(self._arguments, stat_loggers(self.measures))
         self.suggested = self._llm.model_config.get_diff_sampling_param()
         self.vocabulary_size = self._llm.model_config.get_vocab_size()
         self.max_model_len = self._llm.model_config.max_model_len

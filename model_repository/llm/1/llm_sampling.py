@@ -20,12 +20,11 @@ REFUSED = {
     "output_kind": "the answer is always streamed as deltas",
     "skip_clone": "it is internal to vLLM",
     "output_text_buffer_length": "it is internal to vLLM",
-    "logprobs": "there is no output for log probabilities yet",
-    "prompt_logprobs": "there is no output for log probabilities yet",
-    "prompt_logprob_token_ids": "there is no output for log probabilities yet",
-    "prompt_logprob_start": "there is no output for log probabilities yet",
-    "logprob_token_ids": "there is no output for log probabilities yet",
-    "flat_logprobs": "there is no output for log probabilities yet",
+    "prompt_logprobs": "there is no output for log probabilities of the prompt",
+    "prompt_logprob_token_ids": "there is no output for log probabilities of the prompt",
+    "prompt_logprob_start": "there is no output for log probabilities of the prompt",
+    "logprob_token_ids": "LOGPROBS tells the likeliest tokens, as many as logprobs says",
+    "flat_logprobs": "it is internal to vLLM",
 }
 
 # What other engines and APIs call the same thing.

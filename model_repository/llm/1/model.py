@@ -12,6 +12,7 @@ from typing import Any
 import llm_engine
 import llm_requests
 import triton_python_backend_utils as pb_utils
+from llm_metrics import Measures
 from llm_replies import Replies
 from llm_running import Engine
 from llm_service import Service
@@ -40,7 +41,7 @@ class TritonPythonModel:
         template = folder / "chat_template.jinja"
         log = pb_utils.Logger.log_error
         chat_template = template.read_text(encoding="utf-8") if template.exists() else None
-        self.service = Service(Engine(arguments, log), chat_template, log)
+        self.service = Service(Engine(arguments, log, Measures(args["model_name"])), chat_template, log)
         self.service.start()
 
     def execute(self, requests: list[Any]) -> None:
@@ -48,7 +49,11 @@ class TritonPythonModel:
         for request in requests:
             replies = Replies(request)
             try:
-                self.service.answer(llm_requests.read_ask(request), replies)
+                lifeline = llm_requests.lifeline_of(request)
+                if lifeline is None:
+                    self.service.answer(llm_requests.read_ask(request), replies)
+                else:
+                    self.service.hold(lifeline, replies)
             except llm_requests.InputError as error:
                 replies.fail_as_wrong_input(str(error))
 

@@ -106,6 +106,30 @@ def test_streamed_choices_keep_their_place(client: openai.OpenAI) -> None:
     assert texts == [choice.message.content for choice in whole.choices]
 
 
+def test_the_likelihood_of_each_token_is_told(client: openai.OpenAI) -> None:
+    """CLI-10."""
+    options: dict[str, Any] = {"temperature": 0, "logprobs": True, "top_logprobs": 3}
+    choice = client.chat.completions.create(model="llm", messages=NOTHING, **options).choices[0]
+    assert choice.logprobs and choice.logprobs.content
+    tokens = choice.logprobs.content
+    assert "".join(one.token for one in tokens).strip() == (choice.message.content or "").strip()
+    assert all(len(one.top_logprobs) == 3 and one.top_logprobs[0].logprob == one.logprob <= 0 for one in tokens)
+    with client.chat.completions.create(model="llm", messages=NOTHING, stream=True, **options) as stream:
+        found = [chunk.choices[0].logprobs for chunk in stream]
+    assert [one.token for each in found if each for one in each.content or ()] == [one.token for one in tokens]
+
+
+def test_the_likelihoods_of_a_completion_have_places_in_the_text(client: openai.OpenAI) -> None:
+    prompt = "Question: What do you hear?\nAnswer:\n"
+    choice = client.completions.create(model="llm", prompt=prompt, temperature=0, max_tokens=5, logprobs=2).choices[0]
+    found = choice.logprobs
+    assert found and found.tokens and found.text_offset and found.top_logprobs
+    assert "".join(found.tokens) == choice.text and found.text_offset[:2] == [0, len(found.tokens[0])]
+    assert all(
+        max(top.values()) == sure for top, sure in zip(found.top_logprobs, found.token_logprobs or [], strict=True)
+    )
+
+
 def test_a_json_schema_binds_the_answer(client: openai.OpenAI) -> None:
     schema = {"enum": ["red", "blue"]}  # no place for spaces, of which a small model would write any number
     wanted = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
@@ -192,8 +216,11 @@ def test_the_asyncio_client_streams(gateway: Any) -> None:
     ("changes", "code", "words"),
     [
         ({"model": "gpt-17"}, "model_not_found", "llm"),
-        ({"logprobs": True}, "unsupported_parameter", "logprobs"),
-        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "unsupported_parameter", "tools"),
+        ({"logprobs": True, "top_logprobs": 21}, "invalid_value", "top_logprobs"),
+        ({"top_logprobs": 2}, "invalid_value", "top_logprobs"),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "invalid_value", "does not use tools"),
+        ({"tools": [{"type": "function"}]}, "invalid_value", "tools.0"),
+        ({"functions": [{"name": "f"}]}, "unsupported_parameter", "functions"),
         ({"temperature": -1}, "invalid_value", "temperature"),
         ({"extra_body": {"tempature": 1}}, "invalid_value", "did you mean temperature"),
         ({"messages": []}, "invalid_value", "messages"),
@@ -237,6 +264,19 @@ def test_a_closed_stream_stops_the_engine(client: openai.OpenAI, engine: Any) ->
     engine.wait_until_busy()
     stream.close()
     engine.wait_until_idle(LONG_S - (time.monotonic() - began))
+
+
+def test_a_closed_stream_of_a_pipeline_stops_the_engine(client: openai.OpenAI, engine: Any, picture: Path) -> None:
+    content = [{"type": "text", "text": "What do you see?"}, image_part(picture)]
+    asked = {"model": "assistant", "messages": [{"role": "user", "content": content}], "stream": True, **LONG}
+    streams = [client.chat.completions.create(**asked) for _ in range(4)]
+    for stream in streams:
+        next(stream), next(stream)
+    engine.wait_until_busy()
+    began = time.monotonic()
+    for stream in streams:
+        stream.close()
+    engine.wait_until_idle(LONG_S / 2 - (time.monotonic() - began))
 
 
 def test_a_caller_that_goes_away_from_a_whole_answer_stops_the_engine(gateway: Any, engine: Any) -> None:

@@ -85,8 +85,7 @@ def test_whose_fault_it_is_shows_in_the_first_words(words: str, is_wrong: bool) 
 def test_what_asks_for_nothing_is_not_sent_on() -> None:
     extra = {
         "user": "me",
-        "logprobs": False,
-        "tools": [],
+        "functions": [],
         "temperature": 0.5,
         "top_k": 3,
         "response_format": {"type": "text"},
@@ -95,9 +94,7 @@ def test_what_asks_for_nothing_is_not_sent_on() -> None:
     assert sampling_options({}, max_tokens=5, stop="a") == {"max_tokens": 5, "stop": ["a"]}
 
 
-@pytest.mark.parametrize(
-    "name", ["tools", "logprobs", "top_logprobs", "functions", "store", "echo", "suffix", "best_of"]
-)
+@pytest.mark.parametrize("name", ["functions", "function_call", "store", "echo", "suffix", "best_of"])
 def test_what_cannot_be_honoured_is_refused_by_name(name: str) -> None:
     with pytest.raises(Problem) as caught:
         sampling_options({name: 5}, max_tokens=None, stop=None)

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from tritonclient.grpc import InferInput, InferResult, service_pb2
@@ -6,7 +8,7 @@ from clients.arrays import tensor
 from clients.errors import ArrayError
 from clients.regions import in_region
 from clients.tensors import Request
-from clients.transports.messages import infer_message, response_of, stream_message
+from clients.transports.messages import infer_message, is_for, response_of, stream_messages
 
 
 def request(*tensors) -> Request:
@@ -42,9 +44,22 @@ def test_an_input_in_a_region_is_named_not_sent() -> None:
 
 def test_a_streamed_request_asks_for_the_empty_final_response() -> None:
     """VLL-07."""
-    message = stream_message(request())
+    (message,) = stream_messages(request())
     assert message.parameters["triton_enable_empty_final_response"].bool_param
     assert "triton_enable_empty_final_response" not in infer_message(request()).parameters
+
+
+def test_a_lifeline_goes_before_the_request_that_it_names() -> None:
+    held = Request(model="assistant", tensors=(tensor("X", "a"),), id="some-long-request-id", lifeline="llm")
+    first, message = stream_messages(held)
+    assert (first.model_name, message.model_name, message.id) == ("llm", "assistant", held.id)
+    assert first.inputs[0].name == "LIFELINE" and first.raw_input_contents[0].endswith(held.id.encode())
+
+    def answered(request_id: str) -> Any:
+        return service_pb2.ModelStreamInferResponse(infer_response={"id": request_id})
+
+    assert is_for(held, answered(held.id)) and not is_for(held, answered(first.id))
+    assert is_for(held, answered("")), "what belongs to nobody must not be lost"
 
 
 def answer(*arrays: tuple[str, np.ndarray], is_final: bool | None = None):

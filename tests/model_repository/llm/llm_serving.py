@@ -15,11 +15,20 @@ ROOT = Path(__file__).parents[3]
 SERVED = ROOT / "model_repository" / "llm" / "1"
 CHECKPOINT = ROOT / "weights" / "llm" / "checkpoint"
 
-TEXT_INPUTS = ("MESSAGES", "PROMPT", "SAMPLING_PARAMETERS", "TRANSCRIPT", "DETECTIONS")
+TEXT_INPUTS = (
+    "MESSAGES",
+    "PROMPT",
+    "SAMPLING_PARAMETERS",
+    "TEMPLATE_ARGUMENTS",
+    "LIFELINE",
+    "TRANSCRIPT",
+    "DETECTIONS",
+)
 OUTPUTS = {
     "TRANSCRIPT": "TYPE_STRING",
     "DETECTIONS": "TYPE_STRING",
     "TEXT": "TYPE_STRING",
+    "LOGPROBS": "TYPE_STRING",
     "FINISH_REASON": "TYPE_STRING",
     "PROMPT_TOKENS": "TYPE_INT32",
     "COMPLETION_TOKENS": "TYPE_INT32",
@@ -35,14 +44,16 @@ MODEL_JSON = {
 }
 
 
-def write_llm(repository: Path, **changes: Any) -> Path:
-    """The model `llm` in a repository folder, its engine arguments changed by `changes`."""
+def write_llm(repository: Path, template: str = "", **changes: Any) -> Path:
+    """The model `llm` in a repository folder, its engine arguments changed by `changes`, with a chat template."""
     version = repository / "llm" / "1"
     version.mkdir(parents=True)
     for file in SERVED.glob("*.py"):
         (version / file.name).symlink_to(file)
     (version / "checkpoint").symlink_to(CHECKPOINT)
     (version / "model.json").write_text(json.dumps({**MODEL_JSON, **changes}))
+    if template:
+        (version / "chat_template.jinja").write_text(template)
     (repository / "llm" / "config.pbtxt").write_text(config_text())
     return repository
 
@@ -83,14 +94,14 @@ class Stream:
         self.client.stop_stream(cancel_requests=cancel)
         self.client.close()
 
-    def send(self, **texts: str | bytes) -> None:
+    def send(self, request_id: str = "", **texts: str | bytes) -> None:
         inputs = []
         for name, text in texts.items():
             tensor = self.grpcclient.InferInput(name, [1], "BYTES")
             data = text if isinstance(text, bytes) else text.encode()
             tensor.set_data_from_numpy(np.array([data], dtype=np.object_))
             inputs.append(tensor)
-        self.client.async_stream_infer("llm", inputs, enable_empty_final_response=True)
+        self.client.async_stream_infer("llm", inputs, request_id=request_id, enable_empty_final_response=True)
 
     def receive(self, timeout_s: float = 60) -> Iterator[Response]:
         """The responses of one request, up to its final flag."""

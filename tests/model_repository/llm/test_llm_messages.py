@@ -9,6 +9,7 @@ transformers = pytest.importorskip("transformers", reason="the extra `llm` is no
 
 from llm_messages import PromptError, read_messages, token_ids, with_bos  # noqa: E402
 from llm_serving import CHECKPOINT  # noqa: E402
+from llm_template import parameters_of, template_arguments_from, template_of  # noqa: E402
 
 BOS = 0
 USER = [{"role": "user", "content": "Question: Why?"}]
@@ -21,7 +22,8 @@ def tokenizer() -> Any:
 
 def ids(tokenizer: Any, messages: object = None, prompt: str | None = None, **options: Any) -> list[int]:
     text = None if messages is None else json.dumps(messages)
-    return token_ids(tokenizer, text, prompt, **{"chat_template": None, "max_model_len": 100, **options})
+    usual = {"chat_template": None, "template_arguments": {}, "max_model_len": 100}
+    return token_ids(tokenizer, text, prompt, **{**usual, **options})
 
 
 def test_messages_are_rendered_by_the_models_chat_template(tokenizer: Any) -> None:
@@ -118,3 +120,46 @@ def test_exactly_one_of_messages_and_prompt_is_needed(tokenizer: Any, given: dic
 def test_an_empty_prompt_is_refused(tokenizer: Any) -> None:
     with pytest.raises(PromptError, match="PROMPT: empty"):
         ids(tokenizer, prompt="")
+
+
+def test_a_message_that_only_calls_tools_needs_no_text(tokenizer: Any) -> None:
+    call = {"type": "function", "function": {"name": "f", "arguments": {}}}
+    (message,) = read_messages(json.dumps([{"role": "assistant", "content": None, "tool_calls": [call]}]))
+    assert message == {"role": "assistant", "content": "", "tool_calls": [call]}
+
+
+TOOLS = [{"type": "function", "function": {"name": "weather"}}]
+WITH_TOOLS = "{{ tools | tojson }} {{ messages[0].content }}"
+
+
+def arguments(tokenizer: Any, given: object, template: str = WITH_TOOLS) -> dict[str, Any]:
+    text = given if isinstance(given, str) else json.dumps(given)
+    return template_arguments_from(text, template, parameters_of(tokenizer))
+
+
+def test_tools_reach_a_chat_template_that_uses_them(tokenizer: Any) -> None:
+    given = arguments(tokenizer, {"tools": TOOLS})
+    rendered = ids(tokenizer, USER, chat_template=WITH_TOOLS, template_arguments=given)
+    assert tokenizer.decode(rendered).startswith('<s>[{"type": "function", "function": {"name": "weather"}}]')
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("no json", "no JSON"),
+        ("[]", "a JSON list"),
+        ({"tools": "weather"}, "tools is no list"),
+        ({"enable_thinking": True}, "does not use enable_thinking"),
+        ({"chat_template": "{{ x }}"}, "chat_template is decided by the model"),
+        ({"add_generation_prompt": False}, "add_generation_prompt is decided by the model"),
+        ({"messages": []}, "messages is decided by the model"),
+    ],
+)
+def test_what_the_template_does_not_take_is_refused_by_name(tokenizer: Any, given: object, words: str) -> None:
+    with pytest.raises(PromptError, match=f"^TEMPLATE_ARGUMENTS: .*{words}"):
+        arguments(tokenizer, given)
+
+
+def test_the_shipped_model_knows_no_tools(tokenizer: Any) -> None:
+    with pytest.raises(PromptError, match="chat template does not use tools"):
+        arguments(tokenizer, {"tools": TOOLS}, template_of(tokenizer, None))

@@ -48,6 +48,7 @@ VALID = {
     "repetition_detection": {"max_pattern_size": 3, "min_count": 2},
     "trace_decode_token_ids": [4],
     "n": 1,
+    "logprobs": 3,
     "detokenize": True,
 }
 

@@ -214,3 +214,58 @@ def assert_answers_at_once(llm: Llm, one_takes_s: float) -> None:
     waited_s = time.monotonic() - started
     print(f"a long answer takes {one_takes_s:.2f} s; after those that were given up the next took {waited_s:.2f} s")
     assert waited_s < one_takes_s / 2
+
+
+def test_a_broken_lifeline_stops_a_request_that_comes_later(llm_server: Llm) -> None:
+    """It may still be on its way through an ensemble when its caller goes."""
+    name = "a-name-that-nobody-guesses"
+    holder = llm_server.stream()
+    holder.send(LIFELINE=name)
+    holder.responses.get(timeout=10)  # it is held
+    holder.close(cancel=True)
+    limit = time.monotonic() + 10
+    with llm_server.stream() as stream:
+        while True:
+            stream.send(request_id=name, MESSAGES=MESSAGES)
+            responses = list(stream.receive())
+            if responses[-1].error is not None:
+                break
+            assert time.monotonic() < limit, "the request is answered"
+    assert "cancelled" in the_error(responses)
+    assert_serves(llm_server)
+
+
+def test_a_lifeline_ends_with_its_request(llm_server: Llm) -> None:
+    with llm_server.stream() as holder, llm_server.stream() as stream:
+        holder.send(LIFELINE="another-name-that-nobody-guesses")
+        holder.responses.get(timeout=10)
+        stream.send(request_id="another-name-that-nobody-guesses", MESSAGES=MESSAGES)
+        assert joined(list(stream.receive())) == ANSWER
+        assert list(holder.receive(timeout_s=10)) == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        ({"LIFELINE": "short"}, "LIFELINE: 5 characters"),
+        ({"LIFELINE": "long" * 100}, "LIFELINE: 400 characters"),
+        ({"LIFELINE": "a-name-that-nobody-guesses", "PROMPT": "Hello"}, "LIFELINE: PROMPT beside it"),
+    ],
+)
+def test_what_is_no_lifeline_is_refused(llm_server: Llm, texts: dict[str, str], words: str) -> None:
+    assert words in the_error(llm_server.ask(**texts))
+
+
+def test_the_likelihood_of_each_token_is_told(llm_server: Llm) -> None:
+    """CLI-10."""
+    *deltas, last = llm_server.ask(MESSAGES=MESSAGES, SAMPLING_PARAMETERS=sampling(logprobs=2))
+    entries = [one for each in (*deltas, last) for one in json.loads(each.values.get("LOGPROBS", "[]"))]
+    assert "".join(one["token"] for one in entries).strip() == ANSWER
+    assert len(entries) == last.values["COMPLETION_TOKENS"] - 1, "the token that ends the answer is no part of it"
+    for one in entries:
+        assert one["top"][0]["token"] == one["token"] and len(one["top"]) == 2  # greedy: the likeliest is taken
+        assert 0 >= one["logprob"] == one["top"][0]["logprob"] > one["top"][1]["logprob"]
+
+
+def test_more_likelihoods_than_the_engine_gives_are_refused(llm_server: Llm) -> None:
+    assert "SAMPLING_PARAMETERS" in the_error(llm_server.ask(PROMPT="Hi", SAMPLING_PARAMETERS=sampling(logprobs=2000)))
