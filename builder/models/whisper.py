@@ -48,12 +48,16 @@ class Whisper:
     decoder: Model
 
 
-def whisper(checkpoint: str | Path = "tiny.en", *, dimensions: tuple[int, int] | None = None) -> Whisper:
+def whisper(
+    checkpoint: str | Path = "tiny.en", *, dimensions: tuple[int, int] | None = None, streams: bool = False
+) -> Whisper:
     """The models of a Whisper checkpoint.
 
     Args:
         checkpoint: a size (`tiny.en`, `base`, `large-v3`...), or the folder of an export.
         dimensions: mel bins and width of the audio features, where they cannot be known from `checkpoint`.
+        streams: whether the decoder gives segments as soon as they are done. It is then a model of another name, and
+            decoupled: it loads the checkpoint's text half once more where the plain one is served beside it.
 
     Raises:
         DeclarationError: the dimensions cannot be known.
@@ -74,7 +78,7 @@ def whisper(checkpoint: str | Path = "tiny.en", *, dimensions: tuple[int, int] |
         ),
         encoder=_encoder(export, n_mels, state),
         decoder=python_model(
-            "whisper_decoder",
+            "whisper_decoder_stream" if streams else "whisper_decoder",
             code=code_of("whisper_decoder"),
             input=[
                 f"FEATURES FP32 [-1, {POSITIONS}, {state}]",
@@ -85,6 +89,7 @@ def whisper(checkpoint: str | Path = "tiny.en", *, dimensions: tuple[int, int] |
             ],
             output=["TRANSCRIPT STRING [1]", "SEGMENTS STRING [1]", "DETECTED_LANGUAGE STRING [1]"],
             parameters={"encoder": "whisper_encoder"},
+            **({"model_transaction_policy": {"decoupled": True}} if streams else {}),
             artifacts=[Artifact(source=export / "*", target="", exclude=("encoder.onnx*", "export.json"))],
             profiles={
                 "gpu": {

@@ -1,4 +1,7 @@
-"""Pipeline `transcribe`: AUDIO -> TRANSCRIPT, SEGMENTS, DETECTED_LANGUAGE."""
+"""Pipeline `transcribe`: AUDIO -> TRANSCRIPT, SEGMENTS, DETECTED_LANGUAGE.
+
+With `streams` it is `transcribe_stream`: the same outputs many times, each time with the segments that are new.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,13 @@ from builder.models.whisper import whisper as whisper_of
 from builder.pipeline import Pipeline, Step
 
 
-def transcribe(whisper: str = "tiny.en") -> Pipeline:
-    """The pipeline over a Whisper checkpoint."""
+def transcribe(whisper: str = "tiny.en", streams: bool = False) -> Pipeline:
+    """The pipeline over a Whisper checkpoint; `streams`: segments are given as soon as they are done."""
     return Pipeline(
-        name="transcribe",
+        name="transcribe_stream" if streams else "transcribe",
         inputs="AUDIO LANGUAGE? TASK? MODE?",
         outputs="TRANSCRIPT SEGMENTS DETECTED_LANGUAGE",
-        steps=listen(whisper_of(whisper), "TRANSCRIPT SEGMENTS DETECTED_LANGUAGE"),
+        steps=listen(whisper_of(whisper, streams=streams), "TRANSCRIPT SEGMENTS DETECTED_LANGUAGE"),
     )
 
 

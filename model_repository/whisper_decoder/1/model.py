@@ -1,8 +1,9 @@
 """The decoder step: audio features become text.
 
-Not decoupled, and yet many requests share one running batch: `execute` hands them to a decode loop and returns, and
-their responses are sent from the loop's thread as they are done. The work is in the files beside this one.
+Not decoupled as shipped, and yet many requests share one running batch: `execute` hands them to a decode loop and
+returns, and their responses are sent from the loop's thread as they are done. The work is in the files beside this one.
 With an instance on a GPU the features, the caches and the encoder's further answers stay there (torch, DLPack).
+Where the config says decoupled, each response holds the segments that were not told before, as soon as they are done.
 A cancelled request leaves the batch; but inside an ensemble Triton tells a cancellation only to steps not yet begun.
 """
 
@@ -19,6 +20,7 @@ from whisper_job import Ask, Job
 from whisper_loop import Cancelled, DecodeLoop
 from whisper_memory import Array, Device, Host, Memory
 from whisper_slots import Graphs, Slots
+from whisper_track import Segment
 
 
 class TritonPythonModel:
@@ -28,6 +30,7 @@ class TritonPythonModel:
         folder = Path(args["model_repository"]) / args["model_version"]
         config = json.loads(args["model_config"])
         parameters = {name: value["string_value"] for name, value in config.get("parameters", {}).items()}
+        self.streams = bool(config.get("model_transaction_policy", {}).get("decoupled"))
         self.encoder = parameters.get("encoder", "whisper_encoder")
         self.sizes, self.tokens = whisper_tokens.read_description(folder / "whisper.json")
         self.vocabulary = whisper_tokens.read_vocabulary(folder / "whisper.tiktoken")
@@ -76,7 +79,12 @@ class TritonPythonModel:
             mode=whisper_job.mode_of(mode),
         )
         return Job(
-            ask, self.tokens, self.vocabulary, sender.is_cancelled, lambda job, error: _answer(sender, job, error)
+            ask,
+            self.tokens,
+            self.vocabulary,
+            sender.is_cancelled,
+            finish=lambda job, error: _answer(sender, job, error, self.streams),
+            tell=(lambda job: _tell(sender, job)) if self.streams else None,
         )
 
     def _encode(self, mel: Array) -> Array:
@@ -105,19 +113,32 @@ class TritonPythonModel:
         return self.memory.moved(torch.from_dlpack(tensor.to_dlpack()))
 
 
-def _answer(sender: Any, job: Job, error: Exception | None) -> None:
+def _tell(sender: Any, job: Job) -> None:
+    """Sends the segments that are new, if there are any."""
+    if segments := job.new_segments():
+        sender.send(_response(job, segments))
+
+
+def _answer(sender: Any, job: Job, error: Exception | None, streams: bool) -> None:
+    """Sends the last response: all segments, or of a stream those that are left."""
     if isinstance(error, Cancelled):
         _send(sender, _failed(str(error), pb_utils.TritonError.CANCELLED))
     elif error is not None:
         _send(sender, _failed(f"whisper_decoder: {error}", pb_utils.TritonError.INTERNAL))
     else:
-        texts = {
-            "TRANSCRIPT": job.transcript(),
-            "SEGMENTS": job.segments_json(),
-            "DETECTED_LANGUAGE": job.language or "",
-        }
-        tensors = [pb_utils.Tensor(name, np.array([text.encode("utf-8")], np.object_)) for name, text in texts.items()]
-        _send(sender, pb_utils.InferenceResponse(tensors))
+        _send(sender, _response(job, job.new_segments(), strip=not streams))
+
+
+def _response(job: Job, segments: list[Segment], *, strip: bool = False) -> Any:
+    text = job.text_of(segments)
+    texts = {
+        "TRANSCRIPT": text.strip() if strip else text,
+        "SEGMENTS": whisper_job.json_of(segments),
+        "DETECTED_LANGUAGE": job.language or "",
+    }
+    return pb_utils.InferenceResponse(
+        [pb_utils.Tensor(name, np.array([text.encode("utf-8")], np.object_)) for name, text in texts.items()]
+    )
 
 
 def _failed(text: str, code: Any) -> Any:

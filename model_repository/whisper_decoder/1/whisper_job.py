@@ -58,6 +58,7 @@ class Job:
     Args:
         is_cancelled: Whether the client went away.
         finish: Called once, with this job and None, or with what went wrong.
+        tell: Called with this job whenever it may have new segments; None: nobody wants them before the end.
 
     Attributes:
         ready: Windows that may join the batch.
@@ -72,11 +73,12 @@ class Job:
         vocabulary: Vocabulary,
         is_cancelled: Callable[[], bool],
         finish: Callable[["Job", Exception | None], None],
+        tell: Callable[["Job"], None] | None = None,
     ) -> None:
         self._mel, self._vocabulary = ask.mel, vocabulary
         self.task, self.language = ask.task, ask.language
         self.is_cancelled = is_cancelled
-        self._finish = finish
+        self._finish, self._tell, self._told = finish, tell, 0
         self._tracks = _tracks(ask, tokens, vocabulary)
         self._encoding: list[Unencoded] = []
         self._first = list(ask.features)
@@ -95,6 +97,11 @@ class Job:
 
     def finish(self, error: Exception | None) -> None:
         self._finish(self, error)
+
+    def tell(self) -> None:
+        """Lets whoever waits for them have the segments that are done."""
+        if self._tell is not None:
+            self._tell(self)
 
     def set_language(self, code: str) -> None:
         """Goes on with the other windows once the language is known."""
@@ -123,12 +130,25 @@ class Job:
     def segments(self) -> list[Segment]:
         return [segment for track in self._tracks for segment in track.segments]
 
+    def new_segments(self) -> list[Segment]:
+        """The segments that this has not given before, in the order of the recording: none behind a gap."""
+        done: list[Segment] = []
+        for track in self._tracks:
+            done += track.segments
+            if not track.is_done:
+                break
+        new, self._told = done[self._told :], len(done)
+        return new
+
     def transcript(self) -> str:
-        said = (token for segment in self.segments() for token in segment.tokens)
-        return self._vocabulary.decode(said).strip()
+        return self.text_of(self.segments()).strip()
+
+    def text_of(self, segments: list[Segment]) -> str:
+        """What the segments say, as it follows on what was said before them."""
+        return self._vocabulary.decode(token for segment in segments for token in segment.tokens)
 
     def segments_json(self) -> str:
-        return json.dumps([segment.as_json() for segment in self.segments()], ensure_ascii=False)
+        return json_of(self.segments())
 
     def _begin(self, *, needs_own_window: bool) -> None:
         """Opens all windows, or first only what decides the language."""
@@ -155,6 +175,11 @@ class Job:
 
     def _cut(self, window: Window | None) -> Array:
         return cut_for_detection(self._mel) if window is None else cut(self._mel, window.start, window.frames)
+
+
+def json_of(segments: list[Segment]) -> str:
+    """The JSON of SEGMENTS."""
+    return json.dumps([segment.as_json() for segment in segments], ensure_ascii=False)
 
 
 def check_arrays(features: Array, mel: Array, spans: np.ndarray, sizes: Sizes) -> None:

@@ -198,7 +198,10 @@ class DecodeLoop:
             tokens=tuple(said), avg_logprob=row.said.logprob / (len(said) + 1), no_speech_prob=row.no_speech_prob
         )
         row.job.take_decoded(row.ready, decoded)
-        self._finish_if_done(row.job)
+        if row.job.is_done:
+            self._finish_if_done(row.job)
+        else:
+            self._send(row.job.tell)
 
     def _remove(self, slot: int) -> Row:
         """Takes a row out of the batch; the last one moves into its place, as in the slots."""
@@ -252,7 +255,10 @@ class DecodeLoop:
             self._finish(job, error)
 
     def _finish(self, job: Job, error: Exception | None) -> None:
+        self._send(lambda: job.finish(error))
+
+    def _send(self, send: Callable[[], None]) -> None:
         try:
-            job.finish(error)
+            send()
         except Exception as unsent:  # must not cost the other jobs their rows
             self._log(f"whisper_decoder: a response could not be sent: {unsent!r}")

@@ -27,12 +27,13 @@ CHECKPOINT = random_checkpoint(DIMENSIONS, seed=2)
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory) -> Path:
-    """The pipeline `transcribe` over a checkpoint with random weights, as the builder writes it."""
+    """`transcribe` and `transcribe_stream` over a checkpoint with random weights, as the builder writes them."""
     folder = tmp_path_factory.mktemp("exports") / "whisper-random"
     folder.mkdir()
     write_export(CHECKPOINT, folder)
     out = tmp_path_factory.mktemp("repository")
-    write_repository(checked_plan([transcribe(str(folder))]), out, exports=folder.parent)
+    pipelines = [transcribe(str(folder)), transcribe(str(folder), streams=True)]
+    write_repository(checked_plan(pipelines), out, exports=folder.parent)
     return out
 
 
@@ -262,3 +263,31 @@ def test_unloading_ends_the_thread(repository: Path) -> None:
     with load_model(repository / "whisper_decoder", parameters={"intra_op_thread_count": "1", "decode_slots": "2"}):
         assert threading.active_count() > before
     assert threading.active_count() == before
+
+
+# whisper_decoder_stream
+
+
+@pytest.mark.parametrize("mode", ["exact", "fast"])
+def test_segments_come_while_later_windows_are_not_yet_encoded(
+    features: Model, encoder: Encoder, decoder: Model, repository: Path, mode: str
+) -> None:
+    inputs = heard(features, encoder, noise(280), MODE=mode, LANGUAGE="en")
+    whole = decoder.infer(inputs)
+    encoder.gate.clear()  # no window behind those that came with the request is encoded
+    with load_model(
+        repository / "whisper_decoder_stream",
+        models={"whisper_encoder": encoder},
+        parameters={"intra_op_thread_count": "1"},
+        timeout_s=60,
+    ) as model:
+        answers = iter(model.stream(inputs))
+        pieces = [next(answers)]
+        assert json.loads(text(pieces[0], "SEGMENTS"))
+        encoder.gate.set()
+        pieces += answers
+    told = [segment for piece in pieces for segment in json.loads(text(piece, "SEGMENTS"))]
+    assert told == json.loads(text(whole, "SEGMENTS"))
+    assert "".join(text(piece, "TRANSCRIPT") for piece in pieces).strip() == text(whole, "TRANSCRIPT")
+    assert {text(piece, "DETECTED_LANGUAGE") for piece in pieces} == {"en"}
+    assert len(pieces) > 3
