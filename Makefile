@@ -79,7 +79,7 @@ lint: install  ## report on form and mistakes
 types: install  ## report on types
 	@.venv/bin/mypy
 
-verify: check test  ## all that a commit must hold
+verify: check audit test  ## all that a commit must hold
 
 lock: install  ## renew requirements/lock.txt from the environment as it is
 	@scripts/lock.sh
@@ -87,4 +87,4 @@ lock: install  ## renew requirements/lock.txt from the environment as it is
 clean:  ## remove caches and fetched weights, keep .venv
 	rm -rf .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
 
-.PHONY: help install weights build-repo demo serve serve-gpu plan image test test-server test-gpu fuzz bench release-data check diff draw format lint types verify lock clean
+.PHONY: help install weights build-repo demo serve serve-gpu plan image test test-server test-gpu fuzz fuzz-inputs faults soak audit bench release-data check diff draw format lint types verify lock clean
