@@ -15,7 +15,8 @@ header='{"inputs": [{"name": "IMAGE", "datatype": "UINT8", "shape": ['$size'],
         "$url/v2/models/detect/infer"
 echo
 
-# /generate_stream: an event for each piece of the answer, as it comes. Stopping curl stops the server.
+# /generate_stream: an event for each piece of the answer, as it comes. Stopping curl stops the steps that have not
+# begun; how to stop the language model in the middle of its answer: docs/clients.md, Lifelines.
 # (The question is put into JSON as it is here; one with quotes or backslashes needs escaping.)
 curl --silent --show-error --fail-with-body --no-buffer \
     --data '{"QUESTION": "'"$question"'", "SAMPLING_PARAMETERS": "{\"max_tokens\": 50}"}' \

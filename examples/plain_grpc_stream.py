@@ -50,5 +50,5 @@ with triton.InferenceServerClient(address) as client:
             if result.get_response().parameters["triton_final_response"].bool_param:
                 break
     finally:
-        client.stop_stream(cancel_requests=True)
+        client.stop_stream(cancel_requests=True)  # how this stops the engine, too: docs/clients.md, Lifelines
 print()
