@@ -39,7 +39,7 @@ plan: install  ## the GPU's memory, what to set, how tensors get from step to st
 
 image: install  ## build the images of the server and the gateway (needs docker)
 	@.venv/bin/python -c "import subprocess; from embedded.docker import build_command, read_versions; \
-	[subprocess.run(build_command(read_versions(), one), check=True) for one in ('server', 'gateway')]"
+	[subprocess.run(build_command(read_versions(), one), check=True) for one in ('server', 'gateway', 'worker')]"
 
 test: build-repo lint types diff  ## form, types, stale configs, then the whole test suite, the real server included
 	@$(PYTEST) -n 2 --dist loadfile  # two at a time: half of a test is waiting for a server
@@ -53,10 +53,8 @@ test-gpu: build-repo  ## only the tests that need a GPU
 fuzz: install  ## random repositories: our verdict against the real server's (about 8 minutes)
 	@.venv/bin/python -m fuzz
 
-bench: build-repo  ## the builder's own costs, a check of 1,000 models, ensembles against one process with no server
-	@PYTHONPATH=. .venv/bin/python benchmarks/small_costs.py
+bench: install  ## how long a check of 1,000 models takes, and how it grows
 	@PYTHONPATH=. .venv/bin/python benchmarks/check_speed.py
-	@PYTHONPATH=. .venv/bin/python benchmarks/crossings.py
 
 release-data: install  ## compare the table of config fields with those of tritonclient's wheels
 	@.venv/bin/python scripts/release_data.py 2.51.0 2.73.0
@@ -79,7 +77,7 @@ lint: install  ## report on form and mistakes
 types: install  ## report on types
 	@.venv/bin/mypy
 
-verify: check audit test  ## all that a commit must hold
+verify: check test  ## all that a commit must hold
 
 lock: install  ## renew requirements/lock.txt from the environment as it is
 	@scripts/lock.sh
@@ -87,4 +85,4 @@ lock: install  ## renew requirements/lock.txt from the environment as it is
 clean:  ## remove caches and fetched weights, keep .venv
 	rm -rf .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
 
-.PHONY: help install weights build-repo demo serve serve-gpu plan image test test-server test-gpu fuzz fuzz-inputs faults soak audit bench release-data check diff draw format lint types verify lock clean
+.PHONY: help install weights build-repo demo serve serve-gpu plan image test test-server test-gpu fuzz bench release-data check diff draw format lint types verify lock clean

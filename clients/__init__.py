@@ -35,7 +35,6 @@ if TYPE_CHECKING:
         Heard,
         Seen,
         Segment,
-        TokenLogprob,
         Transcript,
     )
 
@@ -70,7 +69,6 @@ _HOMES = {
             "Heard",
             "Seen",
             "Segment",
-            "TokenLogprob",
             "Transcript",
         ),
         "values",
@@ -97,7 +95,6 @@ __all__ = [
     "Seen",
     "Segment",
     "StreamBroken",
-    "TokenLogprob",
     "Transcript",
     "Unreachable",
     "connect",

@@ -21,6 +21,7 @@ Llm = Annotated[str | None, typer.Option(help="Language model: a packaged name, 
 Whisper = Annotated[str | None, typer.Option(help="Whisper checkpoint: a size, or a folder")]
 Yolo = Annotated[str | None, typer.Option(help="Detection network: a packaged name, or a folder")]
 Concurrency = Annotated[int, typer.Option(min=1, help="Requests under way at once in one replica")]
+FirstToken = Annotated[float, typer.Option("--first-token", min=0.01, help="Seconds that a first token may take.")]
 QueueMs = Annotated[float, typer.Option("--queue-ms", min=1, help="Mean wait before a step that calls for replicas")]
 
 
@@ -28,20 +29,28 @@ QueueMs = Annotated[float, typer.Option("--queue-ms", min=1, help="Mean wait bef
 def kubernetes(
     pipeline: Pipeline,
     gpu: Gpu,
-    out: Annotated[Path, typer.Option(help="Folder to write base/, hpa/ and keda/ into.")],
+    out: Annotated[Path, typer.Option(help="Folder to write base/, hpa/, keda/, gateway/ into.")],
     namespace: Annotated[str, typer.Option()] = "tritonkit",
     least: Annotated[int, typer.Option(min=0, help="Fewest replicas; 0 works with KEDA only.")] = 1,
     most: Annotated[int, typer.Option(min=1, help="Most replicas.")] = 4,
     queue_ms: QueueMs = 50,
+    first_token_s: FirstToken = 2.0,
     drain_s: Annotated[int, typer.Option("--drain", min=1, help="Seconds for requests in flight at the end.")] = 30,
     read_mb_s: Annotated[int, typer.Option("--read-mb-s", min=1, help="How fast weights are read, MB/s.")] = 200,
+    traces_url: Annotated[str, typer.Option("--traces", help="Collector of traces: http://host:4318/v1/traces")] = "",
+    brokers: Annotated[str, typer.Option(help="Kafka, for --inbound.")] = "kafka:9092",
+    inbound: Annotated[str, typer.Option(help="Topic for a worker, which worker/ then runs.")] = "",
+    outbound: Annotated[str, typer.Option(help="Topic of its results; INBOUND.results if not given.")] = "",
     models_claim: Annotated[str, typer.Option(help="Volume claim with the model repository.")] = "model-repository",
     concurrency: Concurrency = 8,
     llm: Llm = None,
     whisper: Whisper = None,
     yolo: Yolo = None,
 ) -> None:
-    """Write what a pipeline needs on Kubernetes, with the numbers of its plan: kubectl apply -k OUT/hpa."""
+    """Write what a pipeline needs on Kubernetes, with the numbers of its plan.
+
+    kubectl apply -k OUT/hpa -k OUT/gateway
+    """
     from deploy.kubernetes.kustomize import manifests
     from deploy.wishes import Wishes
 
@@ -52,9 +61,15 @@ def kubernetes(
         least=least,
         most=most,
         queue_s=queue_ms / 1000,
+        first_token_s=first_token_s,
         drain_s=drain_s,
         read_bytes_s=read_mb_s * 10**6,
         models_claim=models_claim,
+        at_once=concurrency,
+        traces_url=traces_url,
+        brokers=brokers,
+        inbound=inbound,
+        outbound=outbound or f"{inbound}.results",
     )
     with told():
         facts = planned(pipeline, gpu, concurrency, llm, whisper, yolo)
@@ -67,6 +82,7 @@ def monitoring(
     gpu: Gpu,
     out: Annotated[Path, typer.Option(help="Folder to write rules.yaml and dashboard.json into.")],
     queue_ms: QueueMs = 50,
+    first_token_s: FirstToken = 2.0,
     concurrency: Concurrency = 8,
     llm: Llm = None,
     whisper: Whisper = None,
@@ -80,7 +96,7 @@ def monitoring(
 
     with told():
         facts = planned(pipeline, gpu, concurrency, llm, whisper, yolo)
-        rules = {"groups": rule_groups(facts, Wishes(queue_s=queue_ms / 1000))}
+        rules = {"groups": rule_groups(facts, Wishes(queue_s=queue_ms / 1000, first_token_s=first_token_s))}
         write(out, {"rules.yaml": text(facts, rules), "dashboard.json": json.dumps(dashboard(facts), indent=1) + "\n"})
 
 
@@ -101,12 +117,21 @@ def ray(
     at_once: Annotated[int, typer.Option(min=1, help="Requests at once for which one replica is planned.")] = 8,
     cpus: Annotated[float, typer.Option(min=0, help="CPUs that Ray counts for a replica.")] = 1.0,
     down_s: Annotated[float, typer.Option("--down", min=1, help="Seconds of low load before one ends.")] = 300.0,
+    gpu: Annotated[
+        str, typer.Option("--gpu", help="What a replica gets: GPUs and pools as planned for --at-once.")
+    ] = "",
+    apart: Annotated[bool, typer.Option("--apart", help="An application for each pipeline; with --out.")] = False,
+    env: Annotated[list[str] | None, typer.Option(help="NAME=VALUE for the replicas; may be repeated.")] = None,
 ) -> None:
     """Serve pipelines on Ray Serve, each replica with a Triton of its own, until Ctrl-C."""
-    from deploy.ray.orders import Orders, config_of
+    from deploy.ray.orders import Orders, config_of, sizes_of
 
     if least > most:
         fail(f"--least {least} is more than --most {most}.", status=2)
+    if apart and out is None:
+        fail("--apart goes with --out: serve deploy starts several applications.", status=2)
+    with told():
+        plans = [planned(one, gpu, at_once, None, None, None) for one in pipelines] if gpu else []
     orders = Orders(
         repository=str(repository.resolve()),
         pipelines=tuple(pipelines),
@@ -116,6 +141,8 @@ def ray(
         cpus=cpus,
         down_s=down_s,
         cache=str(Path(os.environ.get("TRITONKIT_CACHE", ".cache")).resolve()),
+        env=dict(one.partition("=")[::2] for one in env or ()),
+        **sizes_of(plans),
     )
     with told():
         if out is None:
@@ -125,7 +152,9 @@ def ray(
         else:
             import yaml
 
-            out.write_text(yaml.safe_dump(config_of(orders, host=host, port=port), sort_keys=False), encoding="utf-8")
+            out.write_text(
+                yaml.safe_dump(config_of(orders, apart=apart, host=host, port=port), sort_keys=False), encoding="utf-8"
+            )
             print(out)
 
 
@@ -159,6 +188,42 @@ def top(
             with Live(console=console, auto_refresh=False, screen=False) as live:
                 for look in rows:
                     live.update(table_of(look), refresh=True)
+
+
+@app.command("log-metrics")
+def log_metrics(
+    log: Annotated[Path, typer.Argument(help="The server's log; need not be there yet.")],
+    host: Annotated[str, typer.Option(help="Address for Prometheus.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes a free one.")] = 9103,
+) -> None:
+    """Follow a server's log, print it, and count for Prometheus how often a memory pool was full; until Ctrl-C."""
+    from deploy.monitoring.fallbacks import Fallbacks, followed
+
+    fallbacks = Fallbacks()
+    with suppress(KeyboardInterrupt):
+        print(f"ready: http://{host}:{fallbacks.serve(port, host)}/metrics", file=sys.stderr, flush=True)
+        for line in followed(log):
+            fallbacks.read(line)
+            print(line, flush=True)
+
+
+@app.command()
+def traces(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes a free one.")] = 4318,
+    quiet_s: Annotated[float, typer.Option("--quiet", min=0.1, help="Seconds without news that end a trace.")] = 2.0,
+    times: Annotated[int, typer.Option(min=0, help="Traces to show; 0: until Ctrl-C.")] = 0,
+) -> None:
+    """Collect traces by OTLP over HTTP, and show each as a tree: the caller, the ensemble, its steps."""
+    from itertools import islice
+
+    from deploy.monitoring.collector import Collector
+    from deploy.monitoring.spans import trace_flags, trace_lines
+
+    with told(), suppress(KeyboardInterrupt), Collector(host, port) as collector:
+        print(f"ready: {collector.url}. A server sends with {' '.join(trace_flags(collector.url))}", flush=True)
+        for spans in islice(collector.traces(quiet_s), times or None):
+            print("\n".join(trace_lines(spans)), flush=True)
 
 
 def planned(

@@ -21,7 +21,9 @@ class Facts:
         queued: steps whose queue Triton sees. An ensemble's own is always empty, and so is that of a language model,
             which takes every request at once and queues inside.
         engines: the language models.
+        name: what its objects on Kubernetes are called, as DNS takes it.
         image: the server's image; release is the container tag it is made of.
+        gateway_image, worker_image: of what asks it.
         gpus, gpu_name: how many of which kind.
         flags: flags of tritonserver that the plan has set.
         shm_bytes: what /dev/shm must hold.
@@ -33,7 +35,10 @@ class Facts:
     entries: tuple[str, ...]
     queued: tuple[str, ...]
     engines: tuple[str, ...]
+    name: str
     image: str
+    gateway_image: str
+    worker_image: str
     release: str
     gpus: int
     gpu_name: str
@@ -55,7 +60,10 @@ def facts_of(plan: Plan, memory: MemoryPlan, pipeline: str, versions: Mapping[st
         entries=entries,
         queued=tuple(name for name in models if name not in engines),
         engines=engines,
+        name=f"triton-{pipeline}".replace("_", "-").lower(),
         image=versions["SERVE_IMAGE"],
+        gateway_image=versions["GATEWAY_IMAGE"],
+        worker_image=versions["WORKER_IMAGE"],
         release=versions["TRITON_RELEASE"],
         gpus=len(memory.accounts),
         gpu_name=memory.accounts[0].gpu.name,

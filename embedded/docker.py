@@ -109,7 +109,7 @@ def stock_mounts() -> list[str]:
 def build_command(versions: Mapping[str, str], target: str = "server") -> list[str]:
     """The command that builds an image: the server's, or the gateway's."""
     arguments = [part for name in BUILD_ARGUMENTS for part in ("--build-arg", f"{name}={versions[name]}")]
-    name = versions[{"server": "SERVE_IMAGE", "gateway": "GATEWAY_IMAGE"}[target]]
+    name = versions[{"server": "SERVE_IMAGE", "gateway": "GATEWAY_IMAGE", "worker": "WORKER_IMAGE"}[target]]
     file = DOCKER_FOLDER / "Dockerfile"
     return ["docker", "build", "-t", name, "--target", target, "-f", str(file), *arguments, str(DOCKER_FOLDER.parent)]
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from deploy.monitoring.collector import Collector
+from deploy.monitoring.spans import trace_flags
 from embedded import EmbeddedServer
 
 CHECKOUT = Path(__file__).parents[1]
@@ -33,9 +35,19 @@ def checkout() -> Path:
 
 
 @pytest.fixture(scope="session")
-def served(checkout: Path) -> Iterator[EmbeddedServer]:
+def collector() -> Iterator[Collector]:
+    """Where the server `served` sends traces, once a test has turned them on."""
+    with Collector() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def served(checkout: Path, collector: Collector) -> Iterator[EmbeddedServer]:
     """The shipped pipelines with their real weights on the real server; `.grpc` and `.http` are its addresses."""
     if not (checkout / "model_repository" / "whisper_encoder" / "1" / "model.onnx").exists():
         pytest.fail("model_repository holds no weights. Run `make build-repo` first; `make test` does it.")
-    with EmbeddedServer(checkout / "model_repository", load=PIPELINES, cache=checkout / ".cache") as server:
+    flags = trace_flags(collector.url, level="OFF")
+    with EmbeddedServer(
+        checkout / "model_repository", load=PIPELINES, cache=checkout / ".cache", flags=flags
+    ) as server:
         yield server

@@ -3,13 +3,15 @@
 base/    serves, and is watched
 hpa/     base and a HorizontalPodAutoscaler
 keda/    base and a ScaledObject, down to no pod at all
+gateway/ OpenAI's API in front of it, by itself
+worker/  a worker on a Kafka topic, scaled by its lag down to none; only where a topic is wished
 """
 
 import json
 from typing import Any
 
 from deploy.facts import Facts
-from deploy.kubernetes import scaling, serving
+from deploy.kubernetes import asking, scaling, serving
 from deploy.monitoring.dashboard import dashboard
 from deploy.monitoring.rules import rule_groups
 from deploy.wishes import Wishes
@@ -27,9 +29,10 @@ def manifests(facts: Facts, wishes: Wishes) -> dict[str, str]:
     base = {
         "deployment.yaml": serving.deployment(facts, wishes),
         "service.yaml": serving.service(facts),
-        "disruption-budget.yaml": serving.disruption_budget(facts),
+        "disruption-budget.yaml": serving.disruption_budget(serving.labels(facts), facts.name),
         "network-policy.yaml": serving.network_policy(facts, wishes),
-        "service-monitor.yaml": service_monitor(facts),
+        "service-monitor.yaml": service_monitor(serving.labels(facts), facts.name, "triton", ["metrics"]),
+        "log-monitor.yaml": service_monitor(serving.labels(facts), f"{facts.name}-log", "triton-log", ["log-metrics"]),
         "rules.yaml": prometheus_rule(facts, wishes),
     }
     files = {f"base/{path}": text(facts, one) for path, one in base.items()}
@@ -37,7 +40,7 @@ def manifests(facts: Facts, wishes: Wishes) -> dict[str, str]:
     files["base/dashboard.json"] = json.dumps(dashboard(facts), indent=1) + "\n"
     # Grafana's sidecar finds dashboards in config maps with this label.
     config_map = {
-        "name": f"{serving.name(facts)}-dashboard",
+        "name": f"{facts.name}-dashboard",
         "files": ["dashboard.json"],
         "options": {"labels": {"grafana_dashboard": "1"}, "disableNameSuffixHash": True},
     }
@@ -55,24 +58,51 @@ def manifests(facts: Facts, wishes: Wishes) -> dict[str, str]:
         overlay = {key: value for key, value in kustomization.items() if key != "configMapGenerator"}
         files[f"{scaler}/kustomization.yaml"] = text(facts, {**overlay, "resources": resources})
         files[f"{scaler}/{scaler}.yaml"] = text(facts, one)
-    files["hpa/prometheus-adapter-values.yaml"] = text(facts, {"rules": {"custom": [scaling.adapter_rule()]}})
+    files["hpa/prometheus-adapter-values.yaml"] = text(facts, {"rules": {"custom": scaling.adapter_rules()}})
+    return files | askers(facts, wishes)
+
+
+def askers(facts: Facts, wishes: Wishes) -> dict[str, str]:
+    """The folders of the gateway and the worker."""
+    gateway = asking.gateway(facts)
+    programs: dict[str, tuple[asking.Program, dict[str, Any]]] = {
+        "gateway": (gateway, {"hpa.yaml": asking.processor_scaler(gateway, wishes)})
+    }
+    if wishes.inbound:
+        worker = asking.worker(facts, wishes)
+        programs["worker"] = (worker, {"keda.yaml": asking.lag_scaler(worker, facts, wishes)})
+    files = {}
+    for folder, (program, scaler) in programs.items():
+        objects = {
+            "deployment.yaml": asking.deployment(program, wishes),
+            "service.yaml": asking.service(program),
+            "network-policy.yaml": asking.network_policy(program, is_open=folder == "gateway"),
+            "disruption-budget.yaml": serving.disruption_budget(asking.labels(program), program.name),
+            "service-monitor.yaml": service_monitor(asking.labels(program), program.name, folder, ["http"]),
+            **scaler,
+        }
+        kustomization = {
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "namespace": wishes.namespace,
+            "resources": list(objects),
+        }
+        for path, one in {**objects, "kustomization.yaml": kustomization}.items():
+            files[f"{folder}/{path}"] = text(facts, one)
     return files
 
 
-def service_monitor(facts: Facts) -> dict[str, Any]:
-    """Tells the Prometheus operator to scrape the server; the job is called triton, as the rules expect."""
+def service_monitor(labels: dict[str, str], name: str, job: str, ports: list[str]) -> dict[str, Any]:
+    """Tells the Prometheus operator to scrape some ports of a service, under a job's name that the rules expect."""
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "ServiceMonitor",
-        "metadata": {"name": serving.name(facts), "labels": serving.labels(facts)},
+        "metadata": {"name": name, "labels": labels},
         "spec": {
-            "selector": {"matchLabels": serving.labels(facts)},
+            "selector": {"matchLabels": labels},
             "endpoints": [
-                {
-                    "port": "metrics",
-                    "interval": "15s",
-                    "relabelings": [{"targetLabel": "job", "replacement": "triton"}],
-                }
+                {"port": port, "interval": "15s", "relabelings": [{"targetLabel": "job", "replacement": job}]}
+                for port in ports
             ],
         },
     }
@@ -83,7 +113,7 @@ def prometheus_rule(facts: Facts, wishes: Wishes) -> dict[str, Any]:
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PrometheusRule",
-        "metadata": {"name": serving.name(facts), "labels": serving.labels(facts)},
+        "metadata": {"name": facts.name, "labels": serving.labels(facts)},
         "spec": {"groups": rule_groups(facts, wishes)},
     }
 

@@ -1,32 +1,42 @@
 """The objects that scale: an HPA, or KEDA where nothing should run while nobody asks. One of them, never both.
 
-Both follow the time that requests wait before a *step*. An ensemble's own queue is always empty, and utilisation of a
-GPU says nothing about waiting: a full batch and a single request keep it equally busy.
+Both follow the time that requests wait before a *step*, and how many wait inside the language model's engine. An
+ensemble's own queue is always empty, and utilisation of a GPU says nothing about waiting: a full batch and a single
+request keep it equally busy.
 """
 
 from typing import Any
 
 from deploy.facts import Facts
-from deploy.kubernetes.serving import labels, name
+from deploy.kubernetes.serving import labels
 from deploy.monitoring import queries
 from deploy.wishes import Wishes
 
 DOWN_S = 600
-PER_POD = "tritonkit_queue_seconds_worst_step"
+QUEUE_PER_POD, WAITING_PER_POD = "tritonkit_queue_seconds_worst_step", "tritonkit_engine_waiting"
 
 
 def autoscaler(facts: Facts, wishes: Wishes) -> dict[str, Any]:
-    """The HPA; needs prometheus-adapter, with the rule of adapter_rule()."""
-    target = {"type": "AverageValue", "averageValue": f"{round(wishes.queue_s * 1000)}m"}
+    """The HPA; needs prometheus-adapter, with the rules of adapter_rules()."""
+    targets = {QUEUE_PER_POD: f"{round(wishes.queue_s * 1000)}m"}
+    if facts.engines:
+        targets[WAITING_PER_POD] = str(wishes.at_once)
+    metrics = [
+        {
+            "type": "Pods",
+            "pods": {"metric": {"name": metric}, "target": {"type": "AverageValue", "averageValue": value}},
+        }
+        for metric, value in targets.items()
+    ]
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": name(facts), "labels": labels(facts)},
+        "metadata": {"name": facts.name, "labels": labels(facts)},
         "spec": {
             "scaleTargetRef": reference(facts),
             "minReplicas": max(1, wishes.least),
             "maxReplicas": wishes.most,
-            "metrics": [{"type": "Pods", "pods": {"metric": {"name": PER_POD}, "target": target}}],
+            "metrics": metrics,
             "behavior": {
                 "scaleUp": {"policies": [{"type": "Pods", "value": 2, "periodSeconds": 60}]},
                 "scaleDown": {
@@ -38,24 +48,31 @@ def autoscaler(facts: Facts, wishes: Wishes) -> dict[str, Any]:
     }
 
 
-def adapter_rule() -> dict[str, Any]:
-    """What prometheus-adapter needs in its `rules.custom` to offer the recorded wait as a metric of pods."""
-    return {
-        "seriesQuery": f'{{__name__="{queries.QUEUE_WORST_S}"}}',
-        "resources": {"overrides": {"namespace": {"resource": "namespace"}, "pod": {"resource": "pod"}}},
-        "name": {"matches": f"^{queries.QUEUE_WORST_S}$", "as": PER_POD},
-        "metricsQuery": "max by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})",
-    }
+def adapter_rules() -> list[dict[str, Any]]:
+    """What prometheus-adapter needs in its `rules.custom` to offer what is recorded as metrics of pods."""
+    offered = {queries.QUEUE_WORST_S: QUEUE_PER_POD, queries.ENGINE_WAITING: WAITING_PER_POD}
+    return [
+        {
+            "seriesQuery": f'{{__name__="{recorded}"}}',
+            "resources": {"overrides": {"namespace": {"resource": "namespace"}, "pod": {"resource": "pod"}}},
+            "name": {"matches": f"^{recorded}$", "as": metric},
+            "metricsQuery": "max by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})",
+        }
+        for recorded, metric in offered.items()
+    ]
 
 
 def scaled_object(facts: Facts, wishes: Wishes) -> dict[str, Any]:
     """KEDA's object: from zero as soon as the gateway is asked, above one by the wait."""
     asked = f"sum(rate(tritonkit_gateway_requests_total[{queries.WINDOW}]))"
-    waits = f'max({queries.QUEUE_WORST_S}{{namespace="{wishes.namespace}"}}) or vector(0)'
+    here = f'{{namespace="{wishes.namespace}"}}'
+    waits = f"max({queries.QUEUE_WORST_S}{here}) or vector(0)"
+    waiting = f"max({queries.ENGINE_WAITING}{here}) or vector(0)"
+    engine = [trigger(wishes, waiting, threshold=wishes.at_once, activation=wishes.at_once)] if facts.engines else []
     return {
         "apiVersion": "keda.sh/v1alpha1",
         "kind": "ScaledObject",
-        "metadata": {"name": name(facts), "labels": labels(facts)},
+        "metadata": {"name": facts.name, "labels": labels(facts)},
         "spec": {
             "scaleTargetRef": reference(facts),
             "minReplicaCount": wishes.least,
@@ -63,18 +80,19 @@ def scaled_object(facts: Facts, wishes: Wishes) -> dict[str, Any]:
             "cooldownPeriod": DOWN_S,
             "triggers": [
                 trigger(wishes, waits, threshold=wishes.queue_s, activation=wishes.queue_s),
+                *engine,
                 # A rate that never asks for a second replica, but for the first at once.
-                trigger(wishes, asked, threshold=1_000_000, activation=0),
+                trigger(wishes, asked, threshold=1_000_000, activation=0, kind="AverageValue"),
             ],
         },
     }
 
 
-def trigger(wishes: Wishes, query: str, *, threshold: float, activation: float) -> dict[str, Any]:
+def trigger(wishes: Wishes, query: str, *, threshold: float, activation: float, kind: str = "Value") -> dict[str, Any]:
     """One query that KEDA asks."""
     return {
         "type": "prometheus",
-        "metricType": "AverageValue" if threshold >= 1 else "Value",
+        "metricType": kind,
         "metadata": {
             "serverAddress": wishes.prometheus,
             "query": query,
@@ -86,4 +104,4 @@ def trigger(wishes: Wishes, query: str, *, threshold: float, activation: float) 
 
 def reference(facts: Facts) -> dict[str, str]:
     """What is scaled."""
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "name": name(facts)}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "name": facts.name}

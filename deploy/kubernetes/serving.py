@@ -2,8 +2,10 @@
 
 from math import ceil
 from typing import Any
+from urllib.parse import urlsplit
 
 from deploy.facts import GIB, Facts
+from deploy.monitoring.spans import trace_flags
 from deploy.wishes import Wishes
 
 PORTS = {"http": 8000, "grpc": 8001, "metrics": 8002}
@@ -20,16 +22,14 @@ RIGHTS = {
 }
 LABEL = "app.kubernetes.io/name"
 CLIENT = "tritonkit.dev/client"
+WATCHERS = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+LOG = "/log/server.log"
+LOG_PORT = 9103
 
 
 def labels(facts: Facts) -> dict[str, str]:
     """What all objects carry and select by."""
-    return {LABEL: name(facts)}
-
-
-def name(facts: Facts) -> str:
-    """The objects' name, as DNS takes it."""
-    return f"triton-{facts.pipeline}".replace("_", "-").lower()
+    return {LABEL: facts.name}
 
 
 def start_s(facts: Facts, wishes: Wishes) -> int:
@@ -48,12 +48,13 @@ def deployment(facts: Facts, wishes: Wishes) -> dict[str, Any]:
         "terminationGracePeriodSeconds": grace_s(wishes),
         "automountServiceAccountToken": False,
         "securityContext": RIGHTS,
-        "containers": [container(facts, wishes)],
+        "containers": [container(facts, wishes), log_reader(facts)],
         "volumes": [
             {"name": "models", "persistentVolumeClaim": {"claimName": wishes.models_claim, "readOnly": True}},
             {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": quantity(facts.shm_bytes)}},
             {"name": "tmp", "emptyDir": {}},
             {"name": "cache", "emptyDir": {}},
+            {"name": "log", "emptyDir": {"sizeLimit": "1Gi"}},
         ],
         "topologySpreadConstraints": [
             {
@@ -67,7 +68,7 @@ def deployment(facts: Facts, wishes: Wishes) -> dict[str, Any]:
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": name(facts), "labels": labels(facts)},
+        "metadata": {"name": facts.name, "labels": labels(facts)},
         "spec": {
             "selector": {"matchLabels": labels(facts)},
             # Never fewer than before: the new pod needs a free GPU, and takes over once its entry model answers.
@@ -81,6 +82,7 @@ def deployment(facts: Facts, wishes: Wishes) -> dict[str, Any]:
 def container(facts: Facts, wishes: Wishes) -> dict[str, Any]:
     """The server's container: models one at a time, the language model last, as the plan counts them."""
     gpu = {"nvidia.com/gpu": str(facts.gpus)}
+    traces = trace_flags(wishes.traces_url, rate=wishes.trace_rate) if wishes.traces_url else []
     ready = {"path": f"/v2/models/{facts.pipeline}/ready", "port": "http"}
     return {
         "name": "triton",
@@ -91,6 +93,8 @@ def container(facts: Facts, wishes: Wishes) -> dict[str, Any]:
             *facts.flags,
             f"--exit-timeout-secs={wishes.drain_s}",
             "--log-format=ISO8601",
+            f"--log-file={LOG}",
+            *traces,
         ],
         "env": [{"name": "TRITONKIT_ENTRY", "value": ",".join(facts.entries)}],
         "ports": [{"name": one, "containerPort": port} for one, port in PORTS.items()],
@@ -125,49 +129,76 @@ def container(facts: Facts, wishes: Wishes) -> dict[str, Any]:
             {"name": "shm", "mountPath": "/dev/shm"},
             {"name": "tmp", "mountPath": "/tmp"},
             {"name": "cache", "mountPath": "/cache"},
+            {"name": "log", "mountPath": "/log"},
         ],
+    }
+
+
+def log_reader(facts: Facts) -> dict[str, Any]:
+    """The container that prints the server's log, and counts in it what the server has no metric of."""
+    where = ["--host", "0.0.0.0", "--port", str(LOG_PORT)]
+    return {
+        "name": "log",
+        "image": facts.worker_image,
+        "command": ["python3", "-m", "deploy", "log-metrics", LOG, *where],
+        "ports": [{"name": "log-metrics", "containerPort": LOG_PORT}],
+        "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [{"name": "log", "mountPath": "/log", "readOnly": True}],
     }
 
 
 def service(facts: Facts) -> dict[str, Any]:
     """The Service. gRPC keeps one connection: clients that should reach every pod need the headless one's addresses."""
-    ports = [{"name": one, "port": port, "targetPort": one} for one, port in PORTS.items()]
+    offered = {**PORTS, "log-metrics": LOG_PORT}
+    ports = [{"name": one, "port": port, "targetPort": one} for one, port in offered.items()]
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": name(facts), "labels": labels(facts)},
+        "metadata": {"name": facts.name, "labels": labels(facts)},
         "spec": {"clusterIP": "None", "selector": labels(facts), "ports": ports},
     }
 
 
-def disruption_budget(facts: Facts) -> dict[str, Any]:
+def disruption_budget(labels: dict[str, str], name: str) -> dict[str, Any]:
     """One pod at a time may be taken away on purpose."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": {"name": name(facts), "labels": labels(facts)},
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels(facts)}},
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels}},
     }
 
 
 def network_policy(facts: Facts, wishes: Wishes) -> dict[str, Any]:
-    """Who may ask: pods labelled as clients; and metrics for the namespace `monitoring`. The server asks nobody."""
+    """Who may ask: pods labelled as clients; and metrics for the namespace `monitoring`."""
     clients = {"podSelector": {"matchLabels": {CLIENT: "true"}}}
-    watchers = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": {"name": name(facts), "labels": labels(facts)},
+        "metadata": {"name": facts.name, "labels": labels(facts)},
         "spec": {
             "podSelector": {"matchLabels": labels(facts)},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [
                 {"from": [clients], "ports": [{"port": "http"}, {"port": "grpc"}]},
-                {"from": [watchers], "ports": [{"port": "metrics"}]},
+                {"from": [WATCHERS], "ports": [{"port": "metrics"}, {"port": "log-metrics"}]},
             ],
-            "egress": [],
+            "egress": egress(wishes),
         },
     }
+
+
+def egress(wishes: Wishes) -> list[dict[str, Any]]:
+    """Whom the server asks: nobody, but for the collector of traces and the names of the cluster to find it."""
+    if not wishes.traces_url:
+        return []
+    names = [{"port": 53, "protocol": protocol} for protocol in ("UDP", "TCP")]
+    return [{"to": [WATCHERS], "ports": [{"port": urlsplit(wishes.traces_url).port or 80}]}, {"ports": names}]
 
 
 def quantity(size: int) -> str:

@@ -21,7 +21,12 @@ def dashboard(facts: Facts) -> dict[str, Any]:
         "version": 1,
         "refresh": "15s",
         "time": {"from": "now-1h", "to": "now"},
-        "templating": {"list": [{"name": "source", "type": "datasource", "query": "prometheus", "label": "Source"}]},
+        "templating": {
+            "list": [
+                {"name": "source", "type": "datasource", "query": "prometheus", "label": "Source"},
+                {"name": "gpu_hour", "type": "textbox", "query": "1", "label": "Price of a GPU for an hour"},
+            ]
+        },
         "panels": panels,
     }
 
@@ -43,6 +48,17 @@ def panels_of(facts: Facts) -> Iterator[dict[str, Any]]:
     yield graph("Waiting in the server", "short", (waiting, "{{model}}"))
     by_reason = f'sum by (model, reason) (rate(nv_inference_request_failure{{reason!="CANCELED"}}[{window}]))'
     yield graph("Failures by reason", "reqps", (by_reason, "{{model}} {{reason}}"))
+    if facts.engines:
+        quantile = "tritonkit_llm_time_to_first_token_seconds_bucket"
+        median = f"histogram_quantile(0.5, sum by (le, model) (rate({quantile}[{window}])))"
+        yield graph("First token", "s", (queries.FIRST_TOKEN_S, "95 % {{model}}"), (median, "half {{model}}"))
+        read = f"sum by (model) (rate(tritonkit_llm_prompt_tokens_total[{window}]))"
+        written = f"sum by (model) ({queries.TOKENS_S})"
+        yield graph("Tokens a second", "short", (written, "written {{model}}"), (read, "read {{model}}"))
+        yield graph("KV cache in use", "percentunit", ("tritonkit_llm_kv_cache_usage", "{{model}} {{pod}}"))
+        running = ("tritonkit_llm_running_requests", "answered {{pod}}")
+        yield graph("Requests in the engine", "short", running, ("tritonkit_llm_waiting_requests", "waiting {{pod}}"))
+    yield graph("Cost of a thousand requests", "short", (f"{queries.GPU_HOURS} * $gpu_hour", "at $gpu_hour an hour"))
     tokens = f"sum by (kind) (rate(tritonkit_gateway_tokens_total[{window}]))"
     yield graph("Tokens through the gateway", "short", (tokens, "{{kind}}"))
     answered = "tritonkit_gateway_request_seconds_bucket"
@@ -52,6 +68,8 @@ def panels_of(facts: Facts) -> Iterator[dict[str, Any]]:
     used = "nv_gpu_memory_used_bytes / nv_gpu_memory_total_bytes"
     pinned = "nv_pinned_memory_pool_used_bytes / nv_pinned_memory_pool_total_bytes"
     yield graph("Memory in use", "percentunit", (used, "GPU {{gpu_uuid}}"), (pinned, "pinned pool {{pod}}"))
+    fallen = "sum by (pod, pool) (tritonkit_server_fallbacks_total)"
+    yield graph("Pools that were full (from the log)", "short", (fallen, "{{pool}} {{pod}}"))
     yield graph("Messages behind", "short", ("sum by (topic) (tritonkit_worker_lag)", "{{topic}}"))
 
 

@@ -11,7 +11,7 @@ RUNBOOK = "docs/runbook.md"
 
 def rule_groups(facts: Facts, wishes: Wishes) -> list[dict[str, Any]]:
     """The groups of a rule file, or of a PrometheusRule."""
-    recorded = queries.recorded(facts.queued, facts.entries)
+    recorded = queries.recorded(facts.queued, facts.entries, facts.gpus)
     return [
         {
             "name": f"tritonkit-{facts.pipeline}-recorded",
@@ -58,6 +58,27 @@ def alerts(facts: Facts, wishes: Wishes) -> list[dict[str, Any]]:
             "10m",
             "ticket",
             "Requests wait {{ $value | humanizeDuration }} before {{ $labels.model }}",
+        ),
+        alert(
+            "TritonFirstTokenSlow",
+            f"{queries.FIRST_TOKEN_S} > {wishes.first_token_s:g}",
+            "10m",
+            "ticket",
+            "One in twenty waits {{ $value | humanizeDuration }} for the first token of {{ $labels.model }}",
+        ),
+        alert(
+            "TritonKvCacheFull",
+            "tritonkit_llm_kv_cache_usage > 0.95 and on (namespace, pod) tritonkit_llm_waiting_requests > 0",
+            "10m",
+            "ticket",
+            "The KV cache of {{ $labels.model }} is full, and requests wait for it",
+        ),
+        alert(
+            "TritonCudaPoolFull",
+            'tritonkit_server_fallbacks_total{pool="cuda"} > 0',
+            "0m",
+            "ticket",
+            "Tensors between steps go through the host: the CUDA pool was full",
         ),
         alert("TritonPinnedMemoryFull", f"{pinned} > 0.95", "10m", "ticket", "The pinned memory pool is full"),
         alert("TritonGpuMemoryFull", f"{gpu} > 0.98", "10m", "ticket", "GPU {{ $labels.gpu_uuid }} has no memory left"),

@@ -11,7 +11,17 @@ from deploy.monitoring.samples import Row, read_counts, rows_between
 if TYPE_CHECKING:
     from rich.table import Table
 
-COLUMNS = ("requests/s", "failed/s", "at once", "queue ms", "compute ms", "waiting")
+COLUMNS = (
+    "requests/s",
+    "failed/s",
+    "at once",
+    "queue ms",
+    "compute ms",
+    "waiting",
+    "first token ms",
+    "tokens/s",
+    "KV %",
+)
 
 
 def looks(url: str, every_s: float) -> Iterator[list[Row]]:
@@ -56,7 +66,9 @@ def table_of(rows: Sequence[Row]) -> "Table":
 
 def numbers(row: Row) -> tuple[float | int | None, ...]:
     """The row's numbers, in the order of COLUMNS."""
-    return (row.requests_s, row.failures_s, row.batch, row.queue_ms, row.compute_ms, row.waiting)
+    percent = None if row.kv_share is None else 100 * row.kv_share
+    of_steps = (row.requests_s, row.failures_s, row.batch, row.queue_ms, row.compute_ms, row.waiting)
+    return (*of_steps, row.first_token_ms, row.tokens_s, percent)
 
 
 def shown(value: float | int | None) -> str:

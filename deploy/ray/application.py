@@ -21,6 +21,7 @@ from ray import serve
 
 from batch.calls import Caller, entries
 from batch.errors import RowError
+from clients import traced
 from clients.errors import ClientError, NotReady, RequestRejected, RequestTimeout, Unreachable
 from deploy.errors import DeployError
 from deploy.ray.canary import smallest
@@ -55,6 +56,8 @@ class Triton:
             cache=Path(orders.cache),
             cpu_threads=orders.cpu_threads,
             stop_timeout_s=min(5.0, orders.drain_s),
+            flags=orders.flags,
+            environment=orders.env,
         )
         self._server.__enter__()
         self._client: AsyncClient | None = None
@@ -94,8 +97,10 @@ class Triton:
             if not isinstance(fields, dict):
                 raise RowError(f"a JSON {type(fields).__name__}; an object with the pipeline's fields is needed")
             if "text/event-stream" in request.headers.get("accept", ""):
-                return StreamingResponse(self._sent_events(pipeline, fields), media_type="text/event-stream")
-            return JSONResponse(await self.ask(pipeline, fields))
+                events = self._sent_events(pipeline, fields, request.headers)
+                return StreamingResponse(events, media_type="text/event-stream")
+            with traced(request.headers):
+                return JSONResponse(await self.ask(pipeline, fields))
         except (ValueError, RowError, ClientError) as error:
             return JSONResponse({"error": str(error)}, status_of(error))
 
@@ -131,11 +136,17 @@ class Triton:
         else:
             await self._caller(pipeline)(fields)
 
-    async def _sent_events(self, pipeline: str, fields: Mapping[str, Any]) -> AsyncIterator[str]:
+    async def _sent_events(
+        self, pipeline: str, fields: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> AsyncIterator[str]:
         """Server-sent events; an error that comes in the middle is the last one."""
         try:
-            async for event in self.stream(pipeline, fields):
+            events = aiter(self.stream(pipeline, fields))
+            with traced(headers):  # the request goes out with the first event that is asked for
+                event = await anext(events, None)
+            while event is not None:
                 yield f"data: {json.dumps(event, ensure_ascii=False)}\n\n"
+                event = await anext(events, None)
         except (RowError, ClientError) as error:
             yield f"data: {json.dumps({'event': 'error', 'error': str(error), 'status': status_of(error)})}\n\n"
 

@@ -1,10 +1,13 @@
 """What a Ray Serve application of ours is told, as plain values that a config file can hold."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
 
 from deploy.errors import DeployError
+
+if TYPE_CHECKING:
+    from deploy.facts import Facts
 
 APPLICATION, DEPLOYMENT = "tritonkit", "Triton"
 IMPORT_PATH = "deploy.ray.application:build"
@@ -26,6 +29,8 @@ class Orders:
         drain_s: how long requests in flight may take when a replica ends.
         cpu_threads: threads of each numeric library and model process.
         cache: folder for the assembled backends of the embedded server.
+        flags: further flags of tritonserver, such as the pools of a plan.
+        env: variables of the application's processes and of its servers.
     """
 
     repository: str
@@ -43,6 +48,8 @@ class Orders:
     drain_s: float = 30.0
     cpu_threads: int | None = None
     cache: str = ".cache"
+    flags: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
 
 
 def orders_of(values: Mapping[str, Any]) -> Orders:
@@ -57,7 +64,8 @@ def orders_of(values: Mapping[str, Any]) -> Orders:
     if unknown or missing:
         wrong = [f"no {name} is known" for name in unknown] + [f"{name} is missing" for name in missing]
         raise DeployError(f"args of {IMPORT_PATH}: {'; '.join(wrong)}. They are {', '.join(sorted(known))}.")
-    return Orders(**{**values, "pipelines": tuple(values["pipelines"])})
+    listed = {name: tuple(values[name]) for name in ("pipelines", "flags") if name in values}
+    return Orders(**{**values, **listed})
 
 
 def options_of(orders: Orders) -> dict[str, Any]:
@@ -83,15 +91,42 @@ def options_of(orders: Orders) -> dict[str, Any]:
     }
 
 
-def config_of(orders: Orders, *, route: str = "/", host: str = "127.0.0.1", port: int = 8000) -> dict[str, Any]:
-    """A config file of Ray Serve: `serve deploy FILE`; applying a changed one rolls the replicas over."""
-    args = {**asdict(orders), "pipelines": list(orders.pipelines)}
-    application = {
-        "name": APPLICATION,
+def sizes_of(plans: Sequence["Facts"]) -> dict[str, Any]:
+    """GPUs and flags of a replica that serves all of these planned pipelines: of each size the largest is taken."""
+    if not plans:
+        return {}
+    sizes: dict[str, int] = {}
+    for flag in (flag for plan in plans for flag in plan.flags):
+        name = flag.rstrip("0123456789")  # of a pool, with the GPU's number where it has one
+        sizes[name] = max(sizes.get(name, 0), int(flag[len(name) :]))
+    flags = tuple(f"{name}{size}" for name, size in sizes.items())
+    return {"gpus": float(max(plan.gpus for plan in plans)), "flags": flags}
+
+
+def config_of(orders: Orders, *, apart: bool = False, host: str = "127.0.0.1", port: int = 8000) -> dict[str, Any]:
+    """A config file of Ray Serve: `serve deploy FILE`; applying a changed one rolls the replicas over.
+
+    Args:
+        apart: an application for each pipeline, with replicas, scaling and environment of its own, instead of one in
+            which every replica serves all of them.
+    """
+    applications = [application_of(orders, APPLICATION, "/")]
+    if apart:
+        applications = [
+            application_of(replace(orders, pipelines=(one,)), f"{APPLICATION}-{one}", f"/{one}")
+            for one in orders.pipelines
+        ]
+    return {"http_options": {"host": host, "port": port}, "applications": applications}
+
+
+def application_of(orders: Orders, name: str, route: str) -> dict[str, Any]:
+    """One application of a config file."""
+    listed = {"pipelines": list(orders.pipelines), "flags": list(orders.flags), "env": dict(orders.env)}
+    return {
+        "name": name,
         "route_prefix": route,
         "import_path": IMPORT_PATH,
-        "runtime_env": {"env_vars": {"ORT_DISABLE_TELEMETRY": "1"}},
-        "args": args,
+        "runtime_env": {"env_vars": {"ORT_DISABLE_TELEMETRY": "1", **orders.env}},
+        "args": {**asdict(orders), **listed},
         "deployments": [{"name": DEPLOYMENT, **options_of(orders)}],
     }
-    return {"http_options": {"host": host, "port": port}, "applications": [application]}

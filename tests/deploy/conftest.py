@@ -30,7 +30,9 @@ def facts(checkout: Path) -> Facts:
 @pytest.fixture(scope="session")
 def wishes() -> Wishes:
     """What a person asked for, none of it the default."""
-    return Wishes(namespace="here", least=2, most=7, queue_s=0.08, drain_s=45, models_claim="claim")
+    return Wishes(
+        namespace="here", least=2, most=7, queue_s=0.08, drain_s=45, models_claim="claim", inbound="in", outbound="out"
+    )
 
 
 @pytest.fixture(scope="session")

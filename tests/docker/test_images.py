@@ -104,7 +104,7 @@ def test_everything_that_is_copied_is_there_and_reaches_the_engine():
 
 def test_no_image_runs_as_root_and_none_holds_weights():
     stages = re.split(r"(?m)^FROM ", DOCKERFILE)[2:]
-    assert len(stages) == 2
+    assert len(stages) == 3
     for stage in stages:
         assert re.findall(r"(?m)^USER (.+)$", stage) == ["1000:1000"]
         assert "HEALTHCHECK" in stage
@@ -268,7 +268,7 @@ def test_every_flag_of_tritonserver_exists_in_the_pinned_release():
 
 
 def test_the_printed_commands_name_files_that_are_there():
-    for target in ("server", "gateway"):
+    for target in ("server", "gateway", "worker"):
         command = build_command(VERSIONS, target)
         assert Path(command[command.index("-f") + 1]).is_file()
         assert Path(command[-1]) == CHECKOUT

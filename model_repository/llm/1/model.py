@@ -49,11 +49,7 @@ class TritonPythonModel:
         for request in requests:
             replies = Replies(request)
             try:
-                lifeline = llm_requests.lifeline_of(request)
-                if lifeline is None:
-                    self.service.answer(llm_requests.read_ask(request), replies)
-                else:
-                    self.service.hold(lifeline, replies)
+                self.service.answer(llm_requests.read_ask(request), replies)
             except llm_requests.InputError as error:
                 replies.fail_as_wrong_input(str(error))
 

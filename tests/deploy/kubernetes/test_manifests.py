@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from deploy.facts import Facts
@@ -19,7 +23,12 @@ from deploy.kubernetes.kustomize import manifests
 from deploy.wishes import Wishes
 from tritonkit.__main__ import joined
 
-OWN = ("deployment", "service", "disruption-budget", "network-policy", "hpa")
+EACH = ("deployment", "service", "disruption-budget", "network-policy")
+OWN = [
+    *(f"{folder}/{one}" for folder in ("base", "gateway", "worker") for one in EACH),
+    "hpa/hpa",
+    "gateway/hpa",
+]
 FOREIGN = ("keda.sh/", "monitoring.coreos.com/", "kustomize.config.k8s.io/")
 
 
@@ -34,8 +43,96 @@ def test_every_object_of_kubernetes_itself_has_the_form_of_its_schema(objects: d
         if "apiVersion" not in one or one["apiVersion"].startswith(FOREIGN):
             continue
         kubernetes_validate.validate(one, version, strict=True)
-        checked.append(Path(path).stem)
+        checked.append(path.removesuffix(".yaml"))
     assert sorted(checked) == sorted(OWN)
+
+
+@pytest.fixture(scope="module")
+def foreign() -> dict[str, Any]:
+    """Models made of the CRDs of KEDA 2.16 and of the Prometheus operator 0.80, by kind."""
+    from cloudcoil.models.keda.v1alpha1 import ScaledObject
+    from cloudcoil.models.prometheus_operator.v1 import PrometheusRule, ServiceMonitor
+
+    return {one.__name__: one for one in (ScaledObject, ServiceMonitor, PrometheusRule)}
+
+
+def fits(model: Any, given: dict[str, Any]) -> bool:
+    """Whether nothing is of a wrong kind, and nothing was dropped because the CRD does not know it."""
+    kept = model.model_validate(given).model_dump(by_alias=True, exclude_none=True, exclude_unset=True, mode="json")
+    return bool(kept == given)
+
+
+def test_objects_of_keda_and_the_prometheus_operator_have_the_form_of_their_crds(
+    objects: dict[str, Any], foreign: dict[str, Any]
+) -> None:
+    checked = []
+    for path, one in objects.items():
+        if one.get("kind") in foreign:
+            assert fits(foreign[one["kind"]], one), path
+            checked.append(one["kind"])
+    assert {kind: checked.count(kind) for kind in foreign} == {
+        "ScaledObject": 2,
+        "ServiceMonitor": 4,
+        "PrometheusRule": 1,
+    }
+
+
+def test_crds_notice_a_misspelt_field(objects: dict[str, Any], foreign: dict[str, Any]) -> None:
+    broken = json.loads(json.dumps(objects["keda/keda.yaml"]))
+    broken["spec"]["maxReplicas"] = 3
+    assert not fits(foreign["ScaledObject"], broken)
+
+
+def test_worker_is_scaled_by_the_lag_of_the_group_that_it_joins(objects: dict[str, Any]) -> None:
+    (trigger,) = objects["worker/keda.yaml"]["spec"]["triggers"]
+    command = objects["worker/deployment.yaml"]["spec"]["template"]["spec"]["containers"][0]["command"]
+    said = dict(zip(command[3:], command[4:], strict=False))
+    about = trigger["metadata"]
+    assert (trigger["type"], objects["worker/keda.yaml"]["spec"]["minReplicaCount"]) == ("kafka", 0)
+    assert about["consumerGroup"] == said["--group"]
+    assert (about["topic"], about["bootstrapServers"]) == (said["--inbound"], said["--brokers"])
+
+
+@pytest.mark.parametrize("folder", ["gateway", "worker"])
+def test_what_asks_the_server_may_and_takes_its_command(objects: dict[str, Any], folder: str) -> None:
+    template = objects[f"{folder}/deployment.yaml"]["spec"]["template"]
+    (allowed,) = objects["base/network-policy.yaml"]["spec"]["ingress"][0]["from"]
+    assert allowed["podSelector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+    main = template["spec"]["containers"][0]
+    service = objects["base/service.yaml"]["metadata"]["name"]
+    assert {"name": "TRITONKIT_URL", "value": f"grpc://{service}:8001"} in main["env"]
+    package, name = main["command"][2:4]
+    options = {
+        option
+        for parameter in typer.main.get_group(joined()[0]).commands[name].params
+        for option in getattr(parameter, "opts", ())
+    }
+    assert package in ("clients", "worker")
+    assert {word for word in main["command"] if word.startswith("--")} <= options
+
+
+def test_programs_beside_the_server_run_with_the_packages_of_their_image(tmp_path: Path, checkout: Path) -> None:
+    stage = (checkout / "docker" / "Dockerfile").read_text().split(" AS worker\n")[1]
+    for folder in re.findall(r"COPY (\w+) \./", stage):
+        (tmp_path / folder).symlink_to(checkout / folder)
+    for words in (["deploy", "log-metrics", "--help"], ["worker", "worker", "--help"]):
+        command = [sys.executable, "-P", "-m", *words]
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+def test_server_sends_traces_where_it_was_told_and_may_reach_it(facts: Facts, objects: dict[str, Any]) -> None:
+    assert objects["base/network-policy.yaml"]["spec"]["egress"] == []
+    told = Wishes(traces_url="http://otel.monitoring:4318/v1/traces")
+    assert f"--trace-config=opentelemetry,url={told.traces_url}" in serving.container(facts, told)["args"]
+    assert {"port": 4318} in serving.network_policy(facts, told)["spec"]["egress"][0]["ports"]
+
+
+def test_log_that_is_counted_is_the_one_that_the_server_writes(objects: dict[str, Any]) -> None:
+    server, log = objects["base/deployment.yaml"]["spec"]["template"]["spec"]["containers"]
+    assert f"--log-file={log['command'][4]}" in server["args"]
+    assert {mount["name"] for mount in log["volumeMounts"]} <= {mount["name"] for mount in server["volumeMounts"]}
 
 
 def test_schema_notices_a_misspelt_field(objects: dict[str, Any]) -> None:
@@ -97,8 +194,10 @@ def test_scalers_follow_the_wait_before_steps_and_count_as_wished(objects: dict[
     hpa, keda = objects["hpa/hpa.yaml"]["spec"], objects["keda/keda.yaml"]["spec"]
     assert (hpa["minReplicas"], hpa["maxReplicas"]) == (keda["minReplicaCount"], keda["maxReplicaCount"]) == (2, 7)
     assert hpa["metrics"][0]["pods"]["target"]["averageValue"] == "80m"
-    adapter = objects["hpa/prometheus-adapter-values.yaml"]["rules"]["custom"][0]
-    assert hpa["metrics"][0]["pods"]["metric"]["name"] == adapter["name"]["as"]
+    rules = objects["hpa/prometheus-adapter-values.yaml"]["rules"]["custom"]
+    assert [one["pods"]["metric"]["name"] for one in hpa["metrics"]] == [one["name"]["as"] for one in rules]
+    assert hpa["metrics"][1]["pods"]["target"]["averageValue"] == keda["triggers"][1]["metadata"]["threshold"] == "8"
+    adapter = rules[0]
     rules = {
         rule.get("record"): rule["expr"]
         for group in objects["base/rules.yaml"]["spec"]["groups"]
@@ -117,7 +216,7 @@ def test_hpa_never_goes_to_zero_and_keda_may(facts: Facts) -> None:
 
 def test_kustomizations_name_files_that_are_there(facts: Facts, wishes: Wishes, objects: dict[str, Any]) -> None:
     made = manifests(facts, wishes)
-    for overlay in ("base", "hpa", "keda"):
+    for overlay in ("base", "hpa", "keda", "gateway", "worker"):
         one = objects[f"{overlay}/kustomization.yaml"]
         assert one["namespace"] == "here"
         for path in one["resources"] + [file for each in one.get("configMapGenerator", []) for file in each["files"]]:

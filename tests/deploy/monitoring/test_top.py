@@ -42,6 +42,22 @@ def test_row_is_what_a_model_did_between_two_looks() -> None:
     assert (idle.model, idle.requests_s, idle.batch, idle.queue_ms) == ("idle", 0.0, None, None)
 
 
+def test_row_of_a_language_model_has_its_tokens_and_its_cache() -> None:
+    before = """nv_inference_request_success{model="llm",version="1"} 1
+nv_inference_pending_request_count{model="llm",version="1"} 1
+tritonkit_llm_time_to_first_token_seconds_count{model="llm"} 1
+tritonkit_llm_time_to_first_token_seconds_sum{model="llm"} 1
+tritonkit_llm_completion_tokens_total{model="llm"} 100
+tritonkit_llm_waiting_requests{model="llm"} 3
+tritonkit_llm_kv_cache_usage{model="llm"} 0.25
+"""
+    after = before.replace('count{model="llm"} 1', 'count{model="llm"} 3').replace(
+        'sum{model="llm"} 1', 'sum{model="llm"} 2'
+    )
+    (row,) = rows_between(read_counts(before), read_counts(after.replace(" 100", " 300")), 2.0)
+    assert (row.first_token_ms, row.tokens_s, row.kv_share, row.waiting) == (500.0, 100.0, 0.25, 4)
+
+
 def test_server_that_was_started_anew_does_not_count_backwards() -> None:
     after = BEFORE.replace('"2"} 5', '"2"} 0').replace('version="1"} 10\n', 'version="1"} 1\n', 1)
     assert {row.requests_s for row in rows_between(read_counts(BEFORE), read_counts(after), 1.0)} == {0.0}
@@ -74,4 +90,6 @@ def test_top_sees_the_requests_of_a_real_server(served: Any) -> None:
     assert done.exit_code == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert max(row["requests_s"] for row in rows if row["model"] == "llm") > 0
+    assert max(row["tokens_s"] for row in rows if row["model"] == "llm") > 0
+    assert all(row["tokens_s"] is None for row in rows if row["model"] == "yolo")
     assert {row["model"] for row in rows} >= {"assistant", "whisper_encoder", "yolo"}

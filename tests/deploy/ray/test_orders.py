@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from deploy.errors import DeployError
+from deploy.facts import Facts
 from deploy.ray.canary import PIXEL, smallest, wav
-from deploy.ray.orders import Orders, config_of, options_of, orders_of
+from deploy.ray.orders import Orders, config_of, options_of, orders_of, sizes_of
 from tritonkit.__main__ import joined
 
 ORDERS = Orders(repository="/models", pipelines=("assistant", "detect"), least=0, most=6, at_once=12, gpus=1)
@@ -33,6 +35,29 @@ def test_config_file_has_the_form_that_ray_serve_wants() -> None:
     (deployment,) = application.deployments
     assert deployment.autoscaling_config["min_replicas"] == 0  # type: ignore[index]
     assert deployment.ray_actor_options.num_gpus == 1  # type: ignore[union-attr]
+
+
+@pytest.mark.filterwarnings("ignore:Using extra keyword arguments on `Field`")
+def test_pipelines_apart_have_an_application_and_an_environment_each() -> None:
+    from ray.serve.schema import ServeDeploySchema
+
+    orders = replace(ORDERS, env={"HF_TOKEN": "t"}, flags=("--log-verbose=1",))
+    config = yaml.safe_load(yaml.safe_dump(config_of(orders, apart=True)))
+    assert [one.route_prefix for one in ServeDeploySchema.model_validate(config).applications] == [
+        "/assistant",
+        "/detect",
+    ]
+    for one, pipeline in zip(config["applications"], ORDERS.pipelines, strict=True):
+        assert orders_of(one["args"]) == replace(orders, pipelines=(pipeline,))
+        assert one["runtime_env"]["env_vars"]["HF_TOKEN"] == "t"
+
+
+def test_sizes_of_a_replica_are_those_of_its_plans(facts: Facts) -> None:
+    greedy = replace(facts, gpus=2, flags=("--pinned-memory-pool-byte-size=9", "--cuda-memory-pool-byte-size=1:7"))
+    sizes = sizes_of([facts, greedy])
+    assert sizes["gpus"] == 2.0
+    assert set(sizes["flags"]) == {*facts.flags, "--cuda-memory-pool-byte-size=1:7"}
+    assert sizes_of([]) == {}
 
 
 def test_scaling_follows_what_one_replica_is_planned_for() -> None:
