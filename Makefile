@@ -53,8 +53,10 @@ test-gpu: build-repo  ## only the tests that need a GPU
 fuzz: install  ## random repositories: our verdict against the real server's (about 8 minutes)
 	@.venv/bin/python -m fuzz
 
-bench: install  ## how long a check of 1,000 models takes, and how it grows
+bench: build-repo  ## the builder's own costs, a check of 1,000 models, ensembles against one process with no server
+	@PYTHONPATH=. .venv/bin/python benchmarks/small_costs.py
 	@PYTHONPATH=. .venv/bin/python benchmarks/check_speed.py
+	@PYTHONPATH=. .venv/bin/python benchmarks/crossings.py
 
 release-data: install  ## compare the table of config fields with those of tritonclient's wheels
 	@.venv/bin/python scripts/release_data.py 2.51.0 2.73.0
@@ -77,7 +79,7 @@ lint: install  ## report on form and mistakes
 types: install  ## report on types
 	@.venv/bin/mypy
 
-verify: check test  ## all that a commit must hold
+verify: check audit test  ## all that a commit must hold
 
 lock: install  ## renew requirements/lock.txt from the environment as it is
 	@scripts/lock.sh
@@ -85,4 +87,4 @@ lock: install  ## renew requirements/lock.txt from the environment as it is
 clean:  ## remove caches and fetched weights, keep .venv
 	rm -rf .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
 
-.PHONY: help install weights build-repo demo serve serve-gpu plan image test test-server test-gpu fuzz bench release-data check diff draw format lint types verify lock clean
+.PHONY: help install weights build-repo demo serve serve-gpu plan image test test-server test-gpu fuzz fuzz-inputs faults soak audit bench release-data check diff draw format lint types verify lock clean

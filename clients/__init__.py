@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Heard,
         Seen,
         Segment,
+        TokenLogprob,
         Transcript,
     )
 
@@ -69,6 +70,7 @@ _HOMES = {
             "Heard",
             "Seen",
             "Segment",
+            "TokenLogprob",
             "Transcript",
         ),
         "values",
@@ -95,6 +97,7 @@ __all__ = [
     "Seen",
     "Segment",
     "StreamBroken",
+    "TokenLogprob",
     "Transcript",
     "Unreachable",
     "connect",

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from clients.gateway.keys import bearer_of, is_known
 from clients.gateway.metrics import Metrics, route_of
 from clients.gateway.problems import Problem
+from clients.gateway.room import USUAL, Room
 from clients.gateway.settings import Settings
 from clients.tracing import TRACE_HEADERS, traced
 
@@ -35,8 +36,9 @@ class Gone(Exception):
 class Guard:
     """The ASGI application around another."""
 
-    def __init__(self, app: App, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, app: App, settings: Settings, metrics: Metrics, room: Room | None = None) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
+        self._room = room or Room(settings.most_in_flight or USUAL)
         self._in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,7 +63,7 @@ class Guard:
         if scope["path"] in FREE_PATHS:
             await self._watched(scope, receive, answer)
             return
-        if self._in_flight >= self._settings.most_in_flight:
+        if self._in_flight >= self._room.most:
             self._metrics.refused.inc()
             found = f"{self._in_flight} requests are in flight, as many as are answered at once"
             raise Problem(429, f"{found}. Try again later.", code="too_many_requests")

@@ -28,7 +28,7 @@ from clients.transports.grpc_errors import (
     silence,
     stream_problem,
 )
-from clients.transports.messages import infer_message, response_of, stream_message
+from clients.transports.messages import infer_message, is_for, response_of, stream_messages
 
 CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", MAX_REQUEST_BYTES),
@@ -51,12 +51,12 @@ class GrpcTransport:
         return response_of(self._call_model(self._service.ModelInfer, message, request.model, timeout_s))
 
     def stream(self, request: Request, timeout_s: float) -> Generator[Response, None, None]:
-        call = self._service.ModelStreamInfer(iter([stream_message(request)]), metadata=trace_metadata())
+        call = self._service.ModelStreamInfer(iter(stream_messages(request)), metadata=trace_metadata())
         watch = Watch(call, timeout_s)
         has_begun = False
         try:
             while True:
-                response = self._next(call, watch, request.model, has_begun)
+                response = self._next(call, watch, request, has_begun)
                 has_begun = True
                 if response.outputs:
                     yield response
@@ -116,10 +116,11 @@ class GrpcTransport:
         except grpc.RpcError as error:
             raise service_problem(error, str(self.endpoint), self.endpoint, timeout_s) from error
 
-    def _next(self, call: Any, watch: "Watch", model: str, has_begun: bool) -> Response:
+    def _next(self, call: Any, watch: "Watch", request: Request, has_begun: bool) -> Response:
+        model = request.model
         try:
             with watch:
-                answer = next(call)
+                answer = next(answer for answer in call if is_for(request, answer))
         except StopIteration:
             raise problems.broken(model, self.endpoint, "the server closed the stream") from None
         except grpc.RpcError as error:

@@ -24,7 +24,7 @@ from clients.transports.grpc_errors import (
     silence,
     stream_problem,
 )
-from clients.transports.messages import infer_message, response_of, stream_message
+from clients.transports.messages import infer_message, is_for, response_of, stream_messages
 
 
 class AsyncGrpcTransport:
@@ -41,11 +41,11 @@ class AsyncGrpcTransport:
         return response_of(await self._call_model(self._service.ModelInfer, message, request.model, timeout_s))
 
     async def stream(self, request: Request, timeout_s: float) -> AsyncGenerator[Response, None]:
-        call = self._service.ModelStreamInfer(iter([stream_message(request)]), metadata=trace_metadata())
+        call = self._service.ModelStreamInfer(iter(stream_messages(request)), metadata=trace_metadata())
         has_begun = False
         try:
             while True:
-                response = await self._next(call, request.model, timeout_s, has_begun)
+                response = await self._next(call, request, timeout_s, has_begun)
                 has_begun = True
                 if response.outputs:
                     yield response
@@ -104,10 +104,13 @@ class AsyncGrpcTransport:
         except grpc.RpcError as error:
             raise service_problem(error, str(self.endpoint), self.endpoint, timeout_s) from error
 
-    async def _next(self, call: Any, model: str, timeout_s: float, has_begun: bool) -> Response:
+    async def _next(self, call: Any, request: Request, timeout_s: float, has_begun: bool) -> Response:
+        model = request.model
         try:
             async with asyncio.timeout(timeout_s):
                 answer = await call.read()
+                while answer is not grpc.aio.EOF and not is_for(request, answer):
+                    answer = await call.read()
         except TimeoutError as error:
             raise silence(model, self.endpoint, timeout_s, has_begun) from error
         except grpc.RpcError as error:

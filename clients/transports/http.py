@@ -6,7 +6,7 @@ server-sent events.
 
 import json
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 from urllib.parse import quote
 
@@ -15,6 +15,7 @@ from google.protobuf import json_format
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
 from clients.endpoint import Endpoint
+from clients.lifelines import lifeline_of
 from clients.signature import Signature, signature_of
 from clients.steps import run
 from clients.tensors import Request, Response
@@ -54,17 +55,15 @@ class HttpTransport:
         return infer_response(reply.data, None if length is None else int(length))
 
     def stream(self, request: Request, timeout_s: float) -> Generator[Response, None, None]:
-        path = f"{MODELS}/{_name(request.model)}/generate_stream"
-        body = generate_body(request)
-        reply = self._call("POST", path, request.model, timeout_s, body=body, preload_content=False)
-        try:
+        with ExitStack() as replies:  # closed without reading the rest: the server notices and cancels both requests
+            if request.lifeline:
+                replies.enter_context(closing(self._generate(lifeline_of(request), timeout_s)))
+            reply = replies.enter_context(closing(self._generate(request, timeout_s)))
             with self._translated(request.model, timeout_s, has_begun=True):
                 for document in sse_documents(reply.stream()):
                     if "error" in document:
                         raise problems.rejected(request.model, document["error"])
                     yield generate_response(document)
-        finally:
-            reply.close()  # without reading the rest: the server notices and cancels the request
 
     def signature(self, model: str, timeout_s: float) -> Signature:
         config = ModelConfig()
@@ -94,6 +93,12 @@ class HttpTransport:
 
     def close(self) -> None:
         self._pool.close()
+
+    def _generate(self, request: Request, timeout_s: float) -> Any:
+        """The reply, as soon as it begins."""
+        path = f"{MODELS}/{_name(request.model)}/generate_stream"
+        body = generate_body(request)
+        return self._call("POST", path, request.model, timeout_s, body=body, preload_content=False)
 
     def _send(self, method: str, path: str, timeout_s: float, **more: Any) -> Any:
         timeout = urllib3.Timeout(connect=timeout_s, read=timeout_s)

@@ -9,12 +9,16 @@ the server every now and then whether clients went away.
 import asyncio
 import concurrent.futures
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 import llm_engine
+import llm_logprobs
 import llm_messages
 import llm_requests
 import llm_sampling
+import llm_template
+from llm_lifelines import Lifelines
 from llm_replies import Replies
 from llm_requests import Ask
 from llm_running import Engine
@@ -22,6 +26,14 @@ from llm_running import Engine
 POLL_S = 0.1
 STOP_S = 10.0
 WRONG_INPUT = (llm_requests.InputError, llm_messages.PromptError, llm_sampling.SamplingError)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A request that is being answered."""
+
+    id: str
+    replies: Replies
 
 
 class Service:
@@ -33,7 +45,8 @@ class Service:
         self._thread = threading.Thread(target=self._loop.run_forever, name="llm event loop", daemon=True)
         self._beside = concurrent.futures.ThreadPoolExecutor(max_workers=1, thread_name_prefix="llm tokenizer")
         self._polls = concurrent.futures.ThreadPoolExecutor(max_workers=1, thread_name_prefix="llm cancellation")
-        self._tasks: dict[asyncio.Task[None], Replies] = {}
+        self._tasks: dict[asyncio.Task[None], Running] = {}
+        self._lifelines = Lifelines()
         self._watcher: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -53,10 +66,20 @@ class Service:
         """Begin to answer; returns at once."""
         self._loop.call_soon_threadsafe(self._begin, ask, replies)
 
+    def hold(self, request_id: str, replies: Replies) -> None:
+        """Stop answering the request of this id when the one behind `replies` is cancelled; returns at once."""
+        self._loop.call_soon_threadsafe(self._lifelines.hold, request_id, replies)
+
     def _begin(self, ask: Ask, replies: Replies) -> None:
+        if self._lifelines.is_broken(ask.id):
+            replies.fail_as_cancelled()
+            return
         task = self._loop.create_task(self._answer_or_fail(ask, replies))
-        self._tasks[task] = replies
-        task.add_done_callback(lambda done: self._tasks.pop(done, None))
+        self._tasks[task] = Running(ask.id, replies)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._lifelines.release(self._tasks.pop(task).id)
 
     async def _answer_or_fail(self, ask: Ask, replies: Replies) -> None:
         try:
@@ -81,20 +104,25 @@ class Service:
             if delta.token_ids and not completion_tokens:
                 engine.measures.first_token(self._loop.time() - began)
             completion_tokens += len(delta.token_ids)
+            logprobs = llm_logprobs.logprobs_json(delta)
             if output.finished:
                 reason = delta.finish_reason or "stop"
-                replies.send(llm_requests.last_tensors(delta.text, reason, len(ids), completion_tokens))
+                replies.send(llm_requests.last_tensors(delta.text, logprobs, reason, len(ids), completion_tokens))
                 engine.measures.finished(len(ids), completion_tokens)
-            elif delta.text:
-                replies.send(llm_requests.delta_tensors(delta.text))
+            elif delta.text or logprobs:
+                replies.send(llm_requests.delta_tensors(delta.text, logprobs))
         replies.end()
 
     def _token_ids(self, ask: Ask) -> list[int]:
+        tokenizer = self._engine.tokenizer
+        template = llm_template.template_of(tokenizer, self._chat_template)
+        parameters = llm_template.parameters_of(tokenizer)
         return llm_messages.token_ids(
-            self._engine.tokenizer,
+            tokenizer,
             ask.messages,
             ask.prompt,
             chat_template=self._chat_template,
+            template_arguments=llm_template.template_arguments_from(ask.template_arguments, template, parameters),
             max_model_len=self._engine.max_model_len,
         )
 
@@ -118,14 +146,24 @@ class Service:
         while True:
             await asyncio.sleep(POLL_S)
             await self._loop.run_in_executor(self._polls, self._engine.measures.publish)
-            for task, replies in list(self._tasks.items()):
-                if await self._loop.run_in_executor(self._polls, self._is_unwanted, replies):
+            for task, running in list(self._tasks.items()):
+                if await self._loop.run_in_executor(self._polls, self._is_unwanted, running.replies):
                     task.cancel()  # vLLM then aborts the request
+            for request_id, replies in self._lifelines.held():
+                if await self._loop.run_in_executor(self._polls, self._is_unwanted, replies):
+                    self._break(request_id)
             try:
                 self._engine.revive()
             except llm_engine.EngineError as error:
                 self._log(str(error))
                 return  # each further request will be told
+
+    def _break(self, request_id: str) -> None:
+        """Stop answering whoever held this lifeline."""
+        self._lifelines.break_(request_id)
+        for task, running in self._tasks.items():
+            if running.id == request_id:
+                task.cancel()
 
     def _is_unwanted(self, replies: Replies) -> bool:
         try:
@@ -151,4 +189,5 @@ class Service:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._lifelines.end()
         self._engine.stop()

@@ -49,7 +49,11 @@ class TritonPythonModel:
         for request in requests:
             replies = Replies(request)
             try:
-                self.service.answer(llm_requests.read_ask(request), replies)
+                lifeline = llm_requests.lifeline_of(request)
+                if lifeline is None:
+                    self.service.answer(llm_requests.read_ask(request), replies)
+                else:
+                    self.service.hold(lifeline, replies)
             except llm_requests.InputError as error:
                 replies.fail_as_wrong_input(str(error))
 
