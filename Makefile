@@ -58,6 +58,18 @@ bench: build-repo  ## the builder's own costs, a check of 1,000 models, ensemble
 	@PYTHONPATH=. .venv/bin/python benchmarks/check_speed.py
 	@PYTHONPATH=. .venv/bin/python benchmarks/crossings.py
 
+fuzz-inputs: build-repo  ## 10,000 odd requests to the gateway and the models behind it, then Schemathesis (10 minutes)
+	@.venv/bin/python -m fuzz.inputs model_repository
+
+faults: build-repo  ## break everything once under a server with traffic, count each request (20 minutes, needs root)
+	@.venv/bin/python -m benchmarks.faults model_repository
+
+soak: build-repo  ## an hour of mixed traffic; what every process holds meanwhile
+	@.venv/bin/python -m benchmarks.soak model_repository --out benchmarks/soak.json
+
+audit: install  ## what is known against the locked packages; says what nobody answered
+	@.venv/bin/python scripts/audit.py
+
 release-data: install  ## compare the table of config fields with those of tritonclient's wheels
 	@.venv/bin/python scripts/release_data.py 2.51.0 2.73.0
 
