@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from builder.commands.draw import draw
+from builder.commands.engines import engines
 from builder.commands.plan import plan
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ Llm = Annotated[str | None, typer.Option("--llm", help="language model: a packag
 Set = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE for a function of a pipeline that takes KEY")]
 Target = Annotated[str, typer.Option("--target", help="release to build for: a container tag, or embedded")]
 DEFAULT_OUT = CHECKOUT / "model_repository"
+app.command()(engines)
 app.command()(plan)
 app.command()(draw)
 
@@ -55,22 +57,28 @@ def build(
     gpu: Annotated[str | None, typer.Option("--gpu", help="fill in what `plan` works out for it: L4, 2xH100")] = None,
     engine: Annotated[list[str] | None, typer.Option("--engine", help="with --gpu: KEY=VALUE of vLLM")] = None,
     chains: Annotated[int, typer.Option("--chains", min=1, help="each pipeline once on each of so many GPUs")] = 1,
+    turns: Annotated[
+        list[str] | None, typer.Option("--one-at-a-time", help="model that takes turns with the others named so")
+    ] = None,
 ) -> None:
     """Write the model repository of some pipelines: checked first, then everything or nothing."""
     from builder.chains import on_gpus
     from builder.check import check_pipelines
     from builder.commands.plan import planned_for
     from builder.environments import make_environments
+    from builder.exclusive import taking_turns
     from builder.repository import write_repository
 
     with _problems_told():
-        found = on_gpus(_pipelines(pipelines, whisper, yolo, llm, set_), chains)
+        asked = taking_turns(_pipelines(pipelines, whisper, yolo, llm, set_), turns or ())
+        found = on_gpus(asked, chains)
         plan, findings = check_pipelines(found, _release(target))
         _report(findings)
         if gpu is not None:
             plan = planned_for(plan, gpu, engine, _exports())
         if weights:
-            make_environments(plan.models, _exports(), lambda line: print(line, file=sys.stderr))
+            say = lambda line: print(line, file=sys.stderr)  # noqa: E731
+            make_environments(plan.models, _exports(), say, target=plan.target)
         changed = write_repository(
             plan, out, exports=_exports(), weights=weights, only=only or not pipelines, force=force
         )

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from builder.errors import RepositoryError
 from builder.model import Model
+from builder.releases import Target
 from builder.requirements import all_requirements, environment_path
 
 # The backend sources this; it must find itself, as nobody knows where it will be unpacked.
@@ -26,18 +27,38 @@ unset PYTHONHOME PYTHONPATH
 """
 
 
-def make_environments(models: Iterable[Model], exports: Path, say: Callable[[str], None] = lambda line: None) -> None:
+def make_environments(
+    models: Iterable[Model],
+    exports: Path,
+    say: Callable[[str], None] = lambda line: None,
+    *,
+    target: Target | None = None,
+) -> None:
     """Make the environments of some models that are not there yet.
 
     Raises:
-        RepositoryError: pip cannot install what is required; with its words.
+        RepositoryError: the server runs another Python, or pip cannot install what is required; with its words.
     """
     for model in models:
         if model.requirements:
+            _check_python(model.name, target)
             target = exports / environment_path(model.requirements)
             if not target.is_file():
                 say(f"{model.name}: installing {', '.join(all_requirements(model.requirements))}")
                 make_environment(all_requirements(model.requirements), target, model.name)
+
+
+def _check_python(where: str, target: Target | None) -> None:
+    """Return if the server's Python is of this machine's minor version; the embedded server takes this machine's."""
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if target is None or target.image == "embedded" or target.python in ("", here):
+        return
+    raise RepositoryError(
+        where=where,
+        found=f"its environment would be made for this machine's Python {here}; {target.name} runs {target.python}",
+        expected=f"an environment for Python {target.python} is needed",
+        fix="Build in a container of that release, or leave weights and environments out by --no-weights",
+    )
 
 
 def make_environment(requirements: Sequence[str], target: Path, where: str) -> None:

@@ -16,6 +16,22 @@ from builder.pipeline import Pipeline, Step
 from builder.tensors import did_you_mean
 
 
+def taking_turns(pipelines: Iterable[Pipeline], names: Iterable[str]) -> list[Pipeline]:
+    """Pipelines whose models of these names run one at a time, in whichever of the pipelines they are.
+
+    Raises:
+        DeclarationError: as `one_at_a_time`; a name must be in one of the pipelines at least.
+    """
+    found, wanted = list(pipelines), list(names)
+    for one in found:
+        here = {model.name for model in one.models()}
+        if set(wanted) - {model.name for other in found for model in other.models()}:
+            one_at_a_time(one, wanted)  # says which name is wrong
+        mine = [name for name in wanted if name in here]
+        found = [one_at_a_time(other, mine) if other is one and mine else other for other in found]
+    return found
+
+
 def one_at_a_time(pipeline: Pipeline, names: Iterable[str], token: str = "gpu") -> Pipeline:
     """The pipeline whose models of these names run one at a time on each GPU.
 

@@ -47,6 +47,22 @@ class Artifact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TensorRTPlan:
+    """A TensorRT plan to build from a model's ONNX file, on the kind of GPU and in the release that will run it.
+
+    Attributes:
+        source, target: the ONNX file, and the plan; relative paths lie below the folder of exports.
+        shapes: by input its smallest, usual and largest shape, the batch included.
+        workspace_mib: what building may take for the moment.
+    """
+
+    source: Path
+    target: Path
+    shapes: tuple[tuple[str, tuple[tuple[int, ...], ...]], ...]
+    workspace_mib: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
     """One model of a repository.
 
@@ -64,6 +80,7 @@ class Model:
         device_bytes: what its code takes of each GPU it has an instance on, besides ONNX files and its context.
         serves_neighbours: it has an instance on a GPU only to give or take tensors there: pointless where the ONNX
             backend takes them from the host.
+        tensorrt: the plan that its gpu profile runs, where it runs one.
         requirements: what its own Python environment holds, as pip takes it; none if it runs in the server's.
         version: number of the version folder.
         verbatim: the folder in `trees` has its own config.pbtxt, which stays as it is.
@@ -79,6 +96,7 @@ class Model:
     usual: Mapping[str, int | tuple[int, ...]] = field(default_factory=dict)
     device_bytes: int = 0
     serves_neighbours: bool = False
+    tensorrt: TensorRTPlan | None = None
     requirements: tuple[str, ...] = ()
     version: int = 1
     verbatim: bool = False

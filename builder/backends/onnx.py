@@ -11,6 +11,7 @@ from builder.errors import DeclarationError
 from builder.model import Artifact, Model
 
 _BATCH = 8
+LONGEST_WAIT_US = 30_000_000
 
 
 def onnx(
@@ -105,6 +106,33 @@ def warmup(tensors: Sequence[Any]) -> dict[str, Any]:
         for tensor in known
     }
     return {"model_warmup": [{"name": "zeros", "batch_size": 1, "inputs": inputs}]}
+
+
+def gpu_batching(batch: int, tensors: Sequence[Any]) -> dict[str, Any]:
+    """What a network that batches needs on a GPU: a short window, an end to waiting, and its memory taken before the
+    first request, alone and in the largest batch, at the sizes that requests have.
+
+    Bytes are drawn at random, as a picture has all of them; of floats that would be no numbers, so these are zeros.
+    """
+    policy = {
+        "timeout_action": "REJECT",
+        "default_timeout_microseconds": LONGEST_WAIT_US,
+        "allow_timeout_override": True,  # a caller who has less time says so
+    }
+    one = warmup(tensors)["model_warmup"][0]
+    inputs = {
+        name: {"data_type": tensor["data_type"], "dims": tensor["dims"], "random_data": True}
+        if tensor["data_type"] == "TYPE_UINT8"
+        else tensor
+        for name, tensor in one["inputs"].items()
+    }
+    return {
+        "dynamic_batching": {"max_queue_delay_microseconds": 2000, "default_queue_policy": policy},
+        "model_warmup": [
+            {"name": "one", "batch_size": 1, "inputs": inputs},
+            {"name": "full", "batch_size": batch, "inputs": inputs},
+        ],
+    }
 
 
 def read_tensors(name: str, path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

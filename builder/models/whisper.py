@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.backends.onnx import onnx_model, warmup
+from builder.backends.onnx import gpu_batching, onnx_model
 from builder.backends.python import python_model
 from builder.errors import DeclarationError
 from builder.model import Artifact, Model
@@ -111,7 +111,6 @@ def whisper(
 
 def _encoder(export: Path, n_mels: int, state: int) -> Model:
     mel = {"name": "mel", "data_type": "TYPE_FP32", "dims": [n_mels, FRAMES]}
-    one = warmup([mel])["model_warmup"][0]
     return onnx_model(
         "whisper_encoder",
         source=export / "encoder.onnx",
@@ -120,12 +119,7 @@ def _encoder(export: Path, n_mels: int, state: int) -> Model:
         input=[mel],
         output=[f"features FP32 [{POSITIONS}, {state}]"],
         dynamic_batching={},  # no window on the CPU: while it runs, the next batch gathers
-        profiles={
-            "gpu": {
-                "dynamic_batching": {"max_queue_delay_microseconds": 2000},
-                "model_warmup": [{**one, "name": "one"}, {**one, "name": "full", "batch_size": BATCH}],
-            }
-        },
+        profiles={"gpu": gpu_batching(BATCH, [mel])},
     )
 
 

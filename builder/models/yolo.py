@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from builder.backends.onnx import onnx_model, read_tensors
+from builder.backends.onnx import gpu_batching, onnx_model, read_tensors
 from builder.backends.python import python_model
 from builder.errors import DeclarationError
 from builder.model import Artifact, Model
@@ -77,7 +77,7 @@ def yolo(checkpoint: str | Path = DEFAULT) -> Yolo:
             output=[predictions],
             # no window on the CPU: while the network runs, the next batch gathers
             **({"dynamic_batching": {}} if batch else {}),
-            profiles={"gpu": {"dynamic_batching": {"max_queue_delay_microseconds": 2000}} if batch else {}},
+            profiles={"gpu": gpu_batching(batch, [images]) if batch else {}},
         ),
         postprocess=python_model(
             "yolo_postprocess",

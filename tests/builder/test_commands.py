@@ -150,7 +150,7 @@ def test_wrong_usage_ends_in_two(arguments, run):
 def test_draw_prints_a_picture_with_every_model(run, tmp_path):
     done = run("draw", "assistant")
     assert done.stdout.startswith("<svg ")
-    for name in ("whisper_encoder", "yolo_postprocess", "llm", "python, decoupled", "fp32 [3,416,416]"):
+    for name in ("whisper_encoder", "yolo_postprocess", "llm", "python, decoupled", "uint8 [3,416,416]"):
         assert name in done.stdout
     assert run("draw", "assistant", "--out", tmp_path / "a.svg").stdout == ""
     assert (tmp_path / "a.svg").read_text() == done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 
-from builder import Pipeline, Step, check_pipelines, python
+from builder import Pipeline, Step, check_pipelines, python, target
 from builder.environments import make_environment, make_environments
 from builder.errors import RepositoryError
 from builder.repository import write_repository
@@ -58,6 +59,18 @@ def _wheel(folder: Path, version: str) -> Path:
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(f"{info}/RECORD", "")
     return path
+
+
+def test_a_server_with_another_python_is_refused_before_anything_is_installed(tmp_path):
+    (tmp_path / "model.py").write_text(SERVED)
+    tensors = {"input": ["X FP32 [1]"], "output": ["Y STRING [1]"]}
+    model = python("scorer", code=tmp_path, requirements=["onnxruntime==1.20.1"], **tensors)
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    with pytest.raises(
+        RepositoryError, match=f"scorer: its environment would be made for this machine's Python {here}"
+    ):
+        make_environments([model], tmp_path, target=target("26.07"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.py"]
 
 
 def test_equal_requirements_are_one_environment_whatever_their_order():

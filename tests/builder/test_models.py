@@ -80,3 +80,18 @@ def test_llm_takes_a_name_a_folder_and_engine_arguments(tmp_path):
     folder = llm(tmp_path)
     assert json.loads(folder.texts["model.json"])["model"] == "checkpoint"
     assert folder.artifacts[0].source == tmp_path
+
+
+def test_on_a_gpu_networks_batch_in_a_short_window_wait_not_for_ever_and_are_warm_at_both_ends():
+    for model in (whisper().encoder, yolo().network):
+        gpu = model.config_for("gpu")
+        policy = gpu["dynamic_batching"]["default_queue_policy"]
+        assert policy["timeout_action"] == "REJECT" and policy["allow_timeout_override"] is True
+        assert policy["default_timeout_microseconds"] == 30_000_000
+        assert [one["batch_size"] for one in gpu["model_warmup"]] == [1, gpu["max_batch_size"]]
+        for one in gpu["model_warmup"]:
+            (tensor,) = one["inputs"].values()
+            assert tuple(tensor["dims"]) == tuple(gpu["input"][0]["dims"])
+            assert tensor.get("random_data", False) is (tensor["data_type"] == "TYPE_UINT8")
+            assert tensor.get("zero_data", False) is (tensor["data_type"] == "TYPE_FP32")
+        assert "default_queue_policy" not in model.config_for("cpu")["dynamic_batching"]

@@ -39,6 +39,8 @@ class TritonPythonModel:
         gpu = args["model_instance_kind"] == "GPU"
         self.memory: Memory = Device(f"cuda:{args['model_instance_device_id']}") if gpu else Host()
         slots = Slots(Graphs(folder, threads, self.memory), self.sizes, int(parameters.get("decode_slots", "8")))
+        if gpu:  # a language model measures what is left of the GPU when it loads
+            slots.warm_up()
         self.loop = DecodeLoop(
             slots,
             self.sizes,

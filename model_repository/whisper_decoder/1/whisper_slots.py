@@ -61,6 +61,13 @@ class Slots:
     def free(self) -> int:
         return self._count - self.used
 
+    def warm_up(self) -> None:
+        """One window on its way through both graphs, so that what they allocate is there before the first request."""
+        slot = self.join(np.zeros((self._sizes.n_audio_ctx, self._sizes.n_audio_state), np.float32))
+        self.prompt(slot, [0, 0], [1])
+        self.step([0])
+        self.leave(slot)
+
     def join(self, features: Array) -> int:
         """The slot of a new row for a window: features float32 [n_audio_ctx, n_audio_state], of either library."""
         slot = self.used

@@ -18,6 +18,7 @@ from yolo_boxes import check_geometry, suppress_overlaps, to_original
 from yolo_candidates import Array, Candidates, PredictionError, candidates_in
 
 CONFIDENCE, IOU, MAX_DETECTIONS = 0.25, 0.45, 300
+GPU = "cuda"
 
 
 class TritonPythonModel:
@@ -37,6 +38,8 @@ class TritonPythonModel:
         self.confidence = _parameter(parameters, "confidence", CONFIDENCE, 1)
         self.iou = _parameter(parameters, "iou", IOU, 1)
         self.max_detections = int(_parameter(parameters, "max_detections", MAX_DETECTIONS, np.inf))
+        if args["model_instance_kind"] == "GPU":
+            _begin(f"{GPU}:{args['model_instance_device_id']}")
 
     def execute(self, requests: list) -> list:
         """One response per request."""
@@ -84,6 +87,15 @@ def _summary(labels: list[str], scores: np.ndarray, boxes: np.ndarray, geometry:
         for label, score, box in zip(labels, scores, boxes, strict=True)
     ]
     return json.dumps({"width": int(geometry[0]), "height": int(geometry[1]), "detections": detections})
+
+
+def _begin(device: str) -> None:
+    """Have torch take what it needs of the GPU now: a language model measures what is left when it loads."""
+    import torch
+
+    few = torch.arange(40, dtype=torch.float32, device=device)
+    boxes = few.reshape(10, 4)
+    suppress_overlaps(Candidates(boxes=boxes, scores=few[:10], classes=few[:10].int()), IOU, MAX_DETECTIONS).on_host()
 
 
 def _needed(request: object, name: str) -> object:

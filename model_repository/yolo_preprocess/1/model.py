@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
-from yolo_letterbox import Array, as_floats, filled, library_of, pad
-from yolo_picture import Limits, PictureError, fitted_picture
+from yolo_letterbox import Array, Letterbox, as_floats, filled, library_of, pad
+from yolo_picture import Limits, PictureError, example, fitted_picture
 
+GPU = "cuda"
 LIMITS = ("max_pixels", "exact_pixels")
 FLOATS = {"TYPE_FP32": "float32", "TYPE_FP16": "float16"}  # a network of any other type takes uint8
 
@@ -33,8 +34,10 @@ class TritonPythonModel:
         parameters = json.loads(args["model_config"]).get("parameters", {})
         leaves = parameters.get("device_outputs", {}).get("string_value", "").split()
         is_on_gpu = args["model_instance_kind"] == "GPU" and "IMAGES" in leaves
-        self.device = f"cuda:{args['model_instance_device_id']}" if is_on_gpu else None
+        self.device = f"{GPU}:{args['model_instance_device_id']}" if is_on_gpu else None
         self.limits = Limits(**{name: _count(name, parameters[name]) for name in LIMITS if name in parameters})
+        if self.device is not None:  # what torch takes of the GPU is to be there before a language model measures it
+            self._images(example())
 
     def execute(self, requests: list) -> list:
         """One response per request."""
@@ -43,14 +46,18 @@ class TritonPythonModel:
     def _answer(self, request: object) -> object:
         content = pb_utils.get_input_tensor_by_name(request, "IMAGE").as_numpy().tobytes()
         try:
-            pixels, letterbox = fitted_picture(content, self.width, self.height, self.limits, self.device)
+            images, letterbox = self._images(content)
         except PictureError as error:
             refusal = pb_utils.TritonError(str(error), pb_utils.TritonError.INVALID_ARG)
             return pb_utils.InferenceResponse(error=refusal)
-        images = self._as_wanted(pad(pixels, letterbox, self.width, self.height))
         return pb_utils.InferenceResponse(
             output_tensors=[_tensor("IMAGES", images), pb_utils.Tensor("GEOMETRY", letterbox.tensor())]
         )
+
+    def _images(self, content: bytes) -> tuple[Array, Letterbox]:
+        """The network's input, and where the picture lies in it."""
+        pixels, letterbox = fitted_picture(content, self.width, self.height, self.limits, self.device)
+        return self._as_wanted(pad(pixels, letterbox, self.width, self.height)), letterbox
 
     def _as_wanted(self, images: Array) -> Array:
         """In the network's type, as the first row of its batch where that is fixed."""

@@ -81,6 +81,13 @@ def fitted_picture(
     return (library_of(turned).flip(turned, reverse) if reverse else turned), letterbox
 
 
+def example() -> bytes:
+    """A picture file of a usual size."""
+    file = io.BytesIO()
+    Image.new("RGB", (1920, 1080)).save(file, "JPEG")
+    return file.getvalue()
+
+
 def _uploaded(pixels: np.ndarray, device: str) -> Array:
     import torch
 

@@ -29,6 +29,8 @@ def test_every_word_is_the_same_whether_a_request_s_arrays_are_numpy_s_or_torch_
 
     loop = Loop(multilingual, encode=encode)
     loop._slots = Slots(graphs, multilingual.sizes, 4)
+    loop._slots.warm_up()
+    assert loop._slots.used == 0
     with loop:
         there = [_moved(ask, memory) for ask in asks]
         found = [words_of(future.result(WAIT_S)) for future in [loop.ask(ask) for ask in there]]

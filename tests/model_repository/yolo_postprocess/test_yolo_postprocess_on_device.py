@@ -52,8 +52,13 @@ def test_a_prediction_on_a_gpu_gives_the_answer_of_one_on_the_host(tmp_path: Pat
     (folder / "1" / "labels.txt").write_text("\n".join("abcde"))
     sent = {"GEOMETRY": np.array([832, 416, 0.5, 0, 104], np.float32), "CONFIDENCE": np.array([0.5], np.float32)}
     predictions = crowded(4, "boxes_scores")
-    with load_model(folder, profile="gpu") as model:
-        assert model.config["parameters"]["FORCE_CPU_ONLY_INPUT_TENSORS"]["string_value"] == "no"
+    assert (
+        'key: "FORCE_CPU_ONLY_INPUT_TENSORS"\n  value {\n    string_value: "no"'
+        in (folder / "configs" / "gpu.pbtxt").read_text()
+    )
+    with load_model(folder) as model:
+        model.module.GPU = "cpu"
+        model.instance.initialize(model.arguments() | {"model_instance_kind": "GPU"})
         host = model.infer({"PREDICTIONS": predictions, **sent})
         device = model.infer({"PREDICTIONS": on_gpu(predictions), **{name: on_gpu(one) for name, one in sent.items()}})
     assert len(host["SCORES"]) > 20

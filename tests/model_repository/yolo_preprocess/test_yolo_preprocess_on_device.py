@@ -11,7 +11,7 @@ from PIL import Image
 from yolo_letterbox import as_floats, letterbox_for, pad, resize_bilinear
 from yolo_picture import Limits, fitted_picture
 
-from tritonkit.testing import load_model
+from tritonkit.testing import LoadError, load_model
 
 SHIPPED = Path(__file__).parents[3] / "model_repository" / "yolo_preprocess"
 DEVICES = ["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)]
@@ -50,15 +50,20 @@ def test_a_turned_photo_is_equal(photo: bytes, orientation: int, device: str, tm
     assert (there.cpu().numpy() == here).all() and other == box
 
 
-def test_the_gpu_profile_scales_on_the_instances_gpu_and_leaves_the_pixels_there(photo: bytes, tmp_path: Path) -> None:
+def test_an_instance_on_a_gpu_scales_there_and_leaves_the_pixels_there(photo: bytes, tmp_path: Path) -> None:
     folder = tmp_path / "yolo_preprocess"
     shutil.copytree(SHIPPED, folder, ignore=shutil.ignore_patterns("yolo.json", "__pycache__"))
     network = {"width": 416, "height": 416, "batch": None, "data_type": "TYPE_UINT8"}
     (folder / "1" / "yolo.json").write_text(json.dumps(network))
     plain = load_model(folder).infer({"IMAGE": np.frombuffer(photo, np.uint8)})
-    with load_model(folder, profile="gpu") as model:
-        assert model.instance.device == "cuda:0"
-        model.instance.device = "cpu"  # torch as on the GPU, on a machine without one
+    if not torch.cuda.is_available():
+        with pytest.raises(LoadError, match="CUDA"):
+            load_model(folder, profile="gpu")
+    with load_model(folder, parameters={"device_outputs": "IMAGES"}) as model:
+        assert model.instance.device is None
+        model.module.GPU = "cpu"  # torch as on the GPU, on a machine without one
+        model.instance.initialize(model.arguments() | {"model_instance_kind": "GPU"})
+        assert model.instance.device == "cpu:0"
         made: list[object] = []
         tensor = model.backend.Tensor
         from_dlpack = tensor.from_dlpack
