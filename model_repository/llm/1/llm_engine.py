@@ -88,12 +88,20 @@ def is_local(arguments: Mapping[str, Any], folder: Path = Path()) -> bool:
 
 
 def engine_environment(
-    parameters: Mapping[str, str], *, kind: str, device_id: str, local: bool, present: Mapping[str, str], cores: int
+    parameters: Mapping[str, str],
+    *,
+    kind: str,
+    device_id: str,
+    local: bool,
+    eager: bool,
+    present: Mapping[str, str],
+    cores: int,
 ) -> dict[str, str]:
     """Variables to set before vLLM is imported; what is `present` already stays, what config.pbtxt says wins.
 
     On CPUs the engine's threads are not bound to cores: whisper and yolo want the same ones. One core is left for them
-    and for the scheduler, which never sleeps.
+    and for the scheduler, which never sleeps. An eager engine there compiles nothing: the first request for logprobs
+    would wait for seconds, and all others with it.
     """
     wanted = {
         "VLLM_NO_USAGE_STATS": "1",
@@ -107,6 +115,8 @@ def engine_environment(
     }
     if local:
         wanted["HF_HUB_OFFLINE"] = "1"
+    if eager and kind == "CPU":
+        wanted["TORCH_COMPILE_DISABLE"] = "1"
     environment = {name: value for name, value in wanted.items() if name not in present}
     if kind == "GPU":
         environment["CUDA_VISIBLE_DEVICES"] = device_id

@@ -32,6 +32,7 @@ class TritonPythonModel:
                 kind=kind,
                 device_id=args["model_instance_device_id"],
                 local=llm_engine.is_local(given, folder),
+                eager=given.get("enforce_eager", True),
                 present=os.environ,
                 cores=llm_engine.available_cores(),
             )

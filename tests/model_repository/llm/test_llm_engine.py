@@ -29,6 +29,7 @@ def environment(**changes: Any) -> dict[str, str]:
         "device_id": "0",
         "local": True,
         "present": {},
+        "eager": True,
         "cores": 2,
         **changes,
     }
@@ -131,3 +132,9 @@ def test_on_cpus_the_cache_is_small_unless_something_is_said() -> None:
     assert with_cpu_defaults({"gpu_memory_utilization": 0.9}, {})["kv_cache_memory_bytes"] == 2**30
     assert "kv_cache_memory_bytes" not in with_cpu_defaults({}, {"VLLM_CPU_KVCACHE_SPACE": "4"})
     assert with_cpu_defaults({"enforce_eager": False}, {})["enforce_eager"] is False
+
+
+def test_only_an_eager_engine_on_a_cpu_compiles_nothing() -> None:
+    assert environment(kind="CPU")["TORCH_COMPILE_DISABLE"] == "1"
+    assert "TORCH_COMPILE_DISABLE" not in environment(kind="CPU", eager=False)
+    assert "TORCH_COMPILE_DISABLE" not in environment(kind="MODEL")
