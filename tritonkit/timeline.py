@@ -53,8 +53,8 @@ def _bar(step: StepTime, took_s: float, width: int) -> str:
     """The step's parts as letters, at least one for each."""
     row = [" "] * width
     for name, begin, end in parts_of(step):
-        first = min(int(begin / took_s * width), width - 1)
-        for at in range(first, min(max(int(end / took_s * width), first + 1), width)):
+        first = min(round(begin / took_s * width), width - 1)
+        for at in range(first, min(max(round(end / took_s * width), first + 1), width)):
             row[at] = PARTS[name][0]
     return "".join(row)
 
