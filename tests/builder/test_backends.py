@@ -106,6 +106,15 @@ def test_vllm_is_decoupled_passes_through_and_takes_engine_arguments():
     assert builder.vllm("chat", engine={}, code=".").trees[0].source == Path.cwd()
 
 
+def test_the_config_tells_how_many_requests_an_engine_works_on_at_once():
+    model = builder.vllm("chat", engine={"model": "a", "max_num_seqs": 8}, parameters={"mine": "1"})
+    assert model.config_for("gpu")["parameters"] == {
+        "max_num_seqs": {"string_value": "8"},
+        "mine": {"string_value": "1"},
+    }
+    assert "parameters" not in builder.vllm("chat", engine={"model": "a"}).config_for("cpu")
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     path = tmp_path / "there" / "scale"

@@ -9,10 +9,12 @@ import pytest
 
 from builder import Pipeline, Step
 from builder.errors import DeclarationError
+from builder.memory.applied import applied
 from builder.memory.devices import GIB, MIB, Gpu, bytes_text, detected, gpus, known_gpus, parse_bytes
 from builder.memory.planning import Ask, plan_memory
 from builder.memory.settings import vllm_version
 from builder.model import Model
+from builder.pipelines.assistant import assistant
 from builder.plan import make_plan
 
 LLAMA = "meta-llama/Meta-Llama-3-8B-Instruct"
@@ -236,3 +238,11 @@ def test_a_gpu_without_bfloat16_gets_a_type_that_it_has(tmp_path):
     new = _planned(_llm(name="Qwen/Qwen2.5-0.5B-Instruct", max_model_len=2048), gpu="L4", tmp_path=tmp_path)
     assert [one.value for one in old.settings if one.name == "dtype"] == ["half"]
     assert [one.value for one in new.settings if one.name == "dtype"] == []
+
+
+def test_the_number_of_requests_planned_for_stands_in_the_config_for_callers_to_read(tmp_path):
+    plan = make_plan([assistant(llm="Qwen/Qwen3-8B")], "26.07")
+    memory = plan_memory(plan, Ask(devices=gpus("H100"), version=(0, 24)), tmp_path)
+    (llm,) = [one for one in applied(plan, memory, {"max_num_seqs": 48}).models if one.name == "llm"]
+    assert llm.config_for("gpu")["parameters"]["max_num_seqs"]["string_value"] == "48"
+    assert json.loads(llm.texts["model.json"])["max_num_seqs"] == 48
