@@ -42,10 +42,10 @@ def make_environments(
     for model in models:
         if model.requirements:
             _check_python(model.name, target)
-            target = exports / environment_path(model.requirements)
-            if not target.is_file():
+            packed = exports / environment_path(model.requirements)
+            if not packed.is_file():
                 say(f"{model.name}: installing {', '.join(all_requirements(model.requirements))}")
-                make_environment(all_requirements(model.requirements), target, model.name)
+                make_environment(all_requirements(model.requirements), packed, model.name)
 
 
 def _check_python(where: str, target: Target | None) -> None:

@@ -49,6 +49,7 @@ def vllm(
         config: any other part of ModelConfig, by Triton's names.
     """
     told = {**limits_of(engine), **config.pop("parameters", {})}
+    more: dict[str, Any] = {"parameters": told} if told else {}
     passed = [f"{tensor}? STRING [1]" for tensor in pass_through]
     return python_model(
         name,
@@ -59,7 +60,7 @@ def vllm(
         texts={"model.json": json.dumps(dict(engine), indent=2) + "\n"},
         profiles={"gpu": {"instance_group": [{"kind": "KIND_MODEL", "count": 1}]}},
         pass_through=pass_through,
-        **({"parameters": told} if told else {}),
+        **more,
         **{"model_transaction_policy": {"decoupled": True}, **config},
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from builder.backends.onnx import gpu_batching, onnx_model
 from builder.backends.python import python_model
@@ -67,6 +68,7 @@ def whisper(
     window = f"FP32 [-1, {n_mels}, {FRAMES}]"
     usual = {"MEL": [n_mels, FRAMES], "SPANS": [1, 2], "MODE": [5], "LANGUAGE": [2], "TASK": [10]}
     shared = [f"MEL FP32 [{n_mels}, -1]", "SPANS INT32 [-1, 2]"]
+    policy: dict[str, Any] = {"model_transaction_policy": {"decoupled": True}} if streams else {}
     return Whisper(
         features=python_model(
             "whisper_features",
@@ -89,7 +91,7 @@ def whisper(
             ],
             output=["TRANSCRIPT STRING [1]", "SEGMENTS STRING [1]", "DETECTED_LANGUAGE STRING [1]"],
             parameters={"encoder": "whisper_encoder"},
-            **({"model_transaction_policy": {"decoupled": True}} if streams else {}),
+            **policy,
             artifacts=[Artifact(source=export / "*", target="", exclude=("encoder.onnx*", "export.json"))],
             profiles={
                 "gpu": {
