@@ -1,22 +1,31 @@
 """Pipeline `transcribe`: AUDIO -> TRANSCRIPT, SEGMENTS, DETECTED_LANGUAGE.
 
-With `streams` it is `transcribe_stream`: the same outputs many times, each time with the segments that are new.
+With streams=yes it is `transcribe_stream`: the same outputs many times, each time with the segments that are new.
 """
 
 from __future__ import annotations
 
+from builder.errors import DeclarationError
 from builder.models.whisper import Whisper
 from builder.models.whisper import whisper as whisper_of
 from builder.pipeline import Pipeline, Step
 
 
-def transcribe(whisper: str = "tiny.en", streams: bool = False) -> Pipeline:
-    """The pipeline over a Whisper checkpoint; `streams`: segments are given as soon as they are done."""
+def transcribe(whisper: str = "tiny.en", streams: str = "no") -> Pipeline:
+    """The pipeline over a Whisper checkpoint; with `streams` "yes" segments are given as soon as they are done."""
+    if streams not in ("yes", "no"):
+        raise DeclarationError(
+            where="transcribe, streams",
+            found=f'it is "{streams}"',
+            expected="yes or no is needed",
+            fix="Say streams=yes, or leave it out",
+        )
+    is_stream = streams == "yes"
     return Pipeline(
-        name="transcribe_stream" if streams else "transcribe",
+        name="transcribe_stream" if is_stream else "transcribe",
         inputs="AUDIO LANGUAGE? TASK? MODE?",
         outputs="TRANSCRIPT SEGMENTS DETECTED_LANGUAGE",
-        steps=listen(whisper_of(whisper, streams=streams), "TRANSCRIPT SEGMENTS DETECTED_LANGUAGE"),
+        steps=listen(whisper_of(whisper, streams=is_stream), "TRANSCRIPT SEGMENTS DETECTED_LANGUAGE"),
     )
 
 

@@ -12,6 +12,7 @@ from builder import DeclarationError, check_pipelines
 from builder.models import llm, whisper, yolo
 from builder.pipelines.assistant import assistant
 from builder.pipelines.detect import detect
+from builder.pipelines.transcribe import transcribe
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,17 @@ def test_whisper_takes_dimensions_from_an_export(tmp_path):
 def test_whisper_of_no_size_names_the_nearest():
     with pytest.raises(DeclarationError, match="whisper: tinny is no size of Whisper and no folder with .* mean tiny?"):
         whisper("tinny")
+
+
+def test_a_streaming_decoder_is_a_model_of_its_own_and_makes_its_ensemble_decoupled():
+    both = [transcribe(), transcribe(streams="yes")]
+    assert check_pipelines(both)[1] == ()
+    plain, stream = (pipeline.steps[-1].model for pipeline in both)
+    assert (plain.name, stream.name) == ("whisper_decoder", "whisper_decoder_stream")
+    assert stream.config["model_transaction_policy"] == {"decoupled": True}
+    assert stream.config["output"] == plain.config["output"]
+    with pytest.raises(DeclarationError, match='transcribe, streams: it is "ja"; yes or no is needed'):
+        transcribe(streams="ja")
 
 
 def _export(folder, batch, shape):

@@ -32,7 +32,7 @@ def repository(tmp_path_factory) -> Path:
     folder.mkdir()
     write_export(CHECKPOINT, folder)
     out = tmp_path_factory.mktemp("repository")
-    pipelines = [transcribe(str(folder)), transcribe(str(folder), streams=True)]
+    pipelines = [transcribe(str(folder)), transcribe(str(folder), streams="yes")]
     write_repository(checked_plan(pipelines), out, exports=folder.parent)
     return out
 
