@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 STDOUT = Path("-")
+WIDE = 120
 
 
 @app.callback()
@@ -114,7 +115,9 @@ def load(
             "inputs": f"inputs in {'shared memory' if shared_memory else 'the message'}",
         }
         if json_file != STDOUT:
-            show_result(result, Console(highlight=False, soft_wrap=True))
+            # A file or a pipe has no width of its own: no name is cut off in it.
+            width = None if sys.stdout.isatty() else WIDE
+            show_result(result, Console(highlight=False, soft_wrap=True, width=width))
         write(result, about, json_file, html)
         end(result, most_s, most_errors)
 

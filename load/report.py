@@ -186,7 +186,8 @@ def _server(models: Mapping[str, ModelCounts]) -> Iterator[str]:
     key = _key({STAGE_WORDS[stage]: stage for stage in STAGES})
     words = (
         '<p class="soft">By the server&#39;s own statistics: mean per request. "batch" is requests per execution, '
-        '"sizes" how many executions had each batch size. An ensemble&#39;s times are the sums of its steps&#39;.</p>'
+        '"sizes" how many executions had each batch size. '
+        "An ensemble&#39;s compute is the sum of its steps&#39;; it has no queue of its own.</p>"
     )
     yield _section("Where the server&#39;s time went", f"{words}{key}{_wide(_table(heads, rows))}")
 

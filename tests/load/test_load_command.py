@@ -53,5 +53,5 @@ def test_a_load_that_passes_a_limit_ends_with_1_and_says_which(served: Any) -> N
                    "--ceiling", "--json", "-")  # fmt: skip
     assert found.exit_code == 1 and "is the limit" in found.stderr, found.output
     told = json.loads(found.stdout)
-    assert told["generator"]["ceiling_per_s"] > told["right_per_s"] > 0
+    assert told["outcomes"]["right"] == told["requests"] > 0 and told["generator"]["ceiling_per_s"] > 0
     assert told["models"]["yolo"]["requests"] == 2 * told["requests"], "a request of a batch of 2 counts twice"

@@ -33,7 +33,7 @@ def test_every_way_finds_the_same_and_the_server_counts_the_same_requests(
     yolo = models["yolo"]
     assert yolo.executions == sum(one.count for one in yolo.batches.values()) <= 6
     assert sum(size * one.count for size, one in yolo.batches.items()) == 6
-    assert yolo.infer.mean_s + yolo.queue.mean_s < models["detect"].infer.mean_s + 0.05 < result.latency_s.mean + 0.05
+    assert 0 < yolo.infer.mean_s < models["detect"].infer.mean_s < result.latency_s.mean
     assert not list(Path("/dev/shm").glob("tritonkit-client-*"))
 
 
