@@ -55,10 +55,13 @@ def plan_users(
         print(json.dumps({"sums": lines, "tables": tables}, indent=1))
         return
     console = Console(highlight=False)
+    console = Console(highlight=False, width=max(console.width, 110))
     for line in lines:
         console.print(line, soft_wrap=True)
     for rows in tables:
-        table = Table(*rows[0], box=None, pad_edge=False)
+        table = Table(box=None, pad_edge=False)
+        for name in rows[0]:
+            table.add_column(name, no_wrap=True)
         for row in rows:
             table.add_row(*row.values())
         console.print()

@@ -24,10 +24,10 @@ from tuning.simulate import simulate
 pytestmark = pytest.mark.server
 MODEL = "timed"
 # Long enough that whatever else this machine does weighs little.
-TIMES = {"base_us": {"string_value": "24000"}, "each_us": {"string_value": "4000"}}
+TIMES = {"base_us": {"string_value": "60000"}, "each_us": {"string_value": "10000"}}
 NEAR = 0.15
 TRIES = 3
-SECONDS = 2.5
+SECONDS = 3.0
 
 
 @pytest.fixture(scope="module")
@@ -50,22 +50,22 @@ def config(at: Served) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def measured(at: Served, items: Any, config: dict[str, Any]) -> Measured:
-    return measure_batches(at, items[0], config, (1, 4, 8), repeats=6)
+    return measure_batches(at, items[0], config, (1, 4, 8), repeats=5)
 
 
 def test_an_execution_takes_what_the_model_waits(measured: Measured) -> None:
     times = measured.times[MODEL]
     for rows in (1, 2, 4, 8):
-        assert times.mean(rows) == pytest.approx(0.024 + rows * 0.004, rel=0.25)
+        assert times.mean(rows) == pytest.approx(0.060 + rows * 0.010, rel=0.25)
     assert times.cores < 0.5, "it waits, as for a GPU"
 
 
 @pytest.mark.parametrize(
     ("window", "per_s"),
     [
-        ({"max_queue_delay_microseconds": 0}, 60),
-        ({"max_queue_delay_microseconds": 30000}, 30),
-        ({"max_queue_delay_microseconds": 60000, "preferred_batch_size": [4]}, 70),
+        ({"max_queue_delay_microseconds": 0}, 24),
+        ({"max_queue_delay_microseconds": 80000}, 14),
+        ({"max_queue_delay_microseconds": 150000, "preferred_batch_size": [4]}, 28),
     ],
 )
 def test_latencies_that_were_not_measured_are_predicted(
@@ -75,7 +75,7 @@ def test_latencies_that_were_not_measured_are_predicted(
     at.load(MODEL, told)
     network = network_of(MODEL, told, measured)
     tries: list[Compared] = []
-    while len(tries) < TRIES and not any(one.worst <= NEAR for one in tries):
+    while len(tries) < TRIES and not any(one.worst <= NEAR for one in tries):  # whatever else runs here now and then
         tries.append(compare("", at, items, network, MODEL, poisson(per_s, SECONDS, seed=len(tries))))
     assert min(one.worst for one in tries) <= NEAR, tries
     assert all(one.wrong == 0 for one in tries)
@@ -83,4 +83,5 @@ def test_latencies_that_were_not_measured_are_predicted(
     # The same numbers refute another model: one request after the other, or no window.
     apart = replace(network.stations[MODEL], serving=Serving())
     alone = simulate(replace(network, stations={MODEL: apart}), poisson(per_s, SECONDS, seed=tries.index(best)))
-    assert abs(alone.latency_s(0.5) / best.real[1] - 1) > NEAR
+    off = [abs(alone.latency_s(share) / real - 1) for share, real in zip((0.5, 0.95), best.real[1:], strict=True)]
+    assert max(off) > NEAR
