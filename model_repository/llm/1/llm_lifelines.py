@@ -35,7 +35,9 @@ class Lifelines:
     def break_(self, request_id: str) -> None:
         """Remember that nobody waits for this request."""
         now = time.monotonic()
-        self._broken = {one: at for one, at in self._broken.items() if now - at < KEPT_S}
+        while self._broken and now - next(iter(self._broken.values())) > KEPT_S:  # they lie in the order of time
+            del self._broken[next(iter(self._broken))]
+        self._broken.pop(request_id, None)
         self._broken[request_id] = now
         if request_id in self._held:
             self._held.pop(request_id).fail_as_cancelled()
