@@ -70,7 +70,7 @@ def propose(
                 station = replace(best.network.stations[model], serving=serving, times=times)
                 other = replace(best.network, stations={**best.network.stations, model: station})
                 # Most candidates are no better: one run at the best rate so far tells.
-                if not keeps(other, best.per_s * (1 + NEAR), promise_s):
+                if best.per_s and not keeps(other, best.per_s * (1 + NEAR), promise_s):
                     continue
                 rate = highest_rate(other, promise_s, at_least=best.per_s)
                 if rate > best.per_s * (1 + NEAR):
@@ -96,9 +96,12 @@ def candidates(now: Serving, turned: Turnable, promise_s: float) -> Iterator[tup
 
 
 def highest_rate(network: Network, promise_s: float, at_least: float = 0.0) -> float:
-    """Requests a second up to which the promise is kept; 0 if it is not even kept for requests that come alone."""
+    """Requests a second up to which the promise is kept; 0 if it is not kept for requests that come alone.
+
+    With a long window it may hold at high rates only, which fill the batches: that is no promise.
+    """
     low, high = at_least, max(2 * at_least, 2 * bound(network))
-    if not low and not keeps(network, bound(network) / 50, promise_s):
+    if not keeps(network, bound(network) / 50, promise_s):
         return 0.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
