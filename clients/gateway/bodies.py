@@ -20,7 +20,7 @@ class StreamOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     include_usage: bool = False
-    include_obfuscation: bool = False
+    include_obfuscation: Literal[False] = False
 
 
 class Message(BaseModel):
@@ -49,6 +49,11 @@ class Writing(BaseModel):
     @property
     def includes_usage(self) -> bool:
         return bool(self.stream_options and self.stream_options.include_usage)
+
+    def check_stream_options(self) -> None:
+        """Raises Problem for options of a stream where there is none."""
+        if self.stream_options and not self.stream:
+            raise invalid("stream_options", "the answer is not streamed", "stream: true is needed with it")
 
     @property
     def extra(self) -> dict[str, Any]:

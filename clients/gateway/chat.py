@@ -41,6 +41,7 @@ class Wish:
 
 async def answer_chat(body: ChatBody, upstream: Upstream, settings: Settings, metrics: Metrics) -> Response:
     """The response to one request."""
+    body.check_stream_options()
     check_choices(body.choices, settings)
     wish = wish_of(body)
     turns = await turns_of(body.messages, settings.max_audio_s)

@@ -16,6 +16,7 @@ from clients.gateway.writing import CompletionForm, Usage, Writer
 
 async def answer_completion(body: CompletionBody, upstream: Upstream, settings: Settings, metrics: Metrics) -> Response:
     """The response to one request; choice `place` belongs to prompt `place // n`."""
+    body.check_stream_options()
     prompts = body.prompts
     count = body.choices * len(prompts)
     check_choices(count, settings)

@@ -171,8 +171,9 @@ def test_a_picture_in_a_chat_with_a_history_is_seen_too(client: openai.OpenAI, p
         {"role": "assistant", "content": "Hello."},
         {"role": "user", "content": [{"type": "text", "text": "What do you see?"}, image_part(picture)]},
     ]
-    answer = client.chat.completions.create(model="assistant", messages=messages, temperature=0, n=2)
+    answer = client.chat.completions.create(model="assistant", messages=messages, temperature=0, n=2, logprobs=True)
     assert all("cup" in (choice.message.content or "") for choice in answer.choices)
+    assert all(choice.logprobs and choice.logprobs.content for choice in answer.choices)
     assert answer.to_dict()["tritonkit"]["detections"]["width"] == 600
 
 
