@@ -48,9 +48,8 @@ def planned(plan: Mapping[str, str]) -> Sizes:
     """The sizes of a plan, by the names in its file; what it does not say stays as it is without one."""
     flags = []
     for name, value in plan.items():
-        if name.startswith("CUDA_POOL_BYTES"):
-            gpu = name.removeprefix("CUDA_POOL_BYTES").removeprefix("_") or "0"
-            flags.append(f"--cuda-memory-pool-byte-size={gpu}:{value}")
+        if name == "CUDA_POOLS":
+            flags += [f"--cuda-memory-pool-byte-size={pool}" for pool in value.split(",")]
         elif name == "PINNED_POOL_BYTES":
             flags.append(f"--pinned-memory-pool-byte-size={value}")
     return Sizes(shm_size=plan.get("SHM_SIZE", Sizes().shm_size), flags=tuple(flags))

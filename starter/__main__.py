@@ -74,7 +74,8 @@ def run(given: argparse.Namespace, command: Sequence[str]) -> int:
     compile_served_code(given.repository, [models[name] for name in order])
     key = os.environ.get("TRITONKIT_MANAGEMENT_KEY") or secrets.token_hex(16)
     limited = any(models[name].is_limited for name in order)
-    process = subprocess.Popen([*command, *server_flags(given, key, limited=limited)])
+    pools = [one for one in os.environ.get("TRITONKIT_CUDA_POOLS", "").split(",") if one]
+    process = subprocess.Popen([*command, *server_flags(given, key, limited=limited, pools=pools)])
     told_to_end: list[int] = []
 
     def pass_on(number: int, frame: object) -> None:
@@ -107,16 +108,19 @@ def run(given: argparse.Namespace, command: Sequence[str]) -> int:
         end(process)
 
 
-def server_flags(given: argparse.Namespace, key: str, *, limited: bool = False) -> list[str]:
+def server_flags(given: argparse.Namespace, key: str, *, limited: bool = False, pools: Sequence[str] = ()) -> list[str]:
     """What the server must be told so that models are loaded by us alone, and by nobody else.
 
-    `limited`: a model waits for resources; without the flag the server passes over that in silence.
+    Args:
+        limited: a model waits for resources; without the flag the server passes over that in silence.
+        pools: its CUDA pools, GPU:BYTES each.
     """
     named = [f"--model-config-name={given.config_name}"] if given.config_name else []
     return [
         f"--model-repository={given.repository}",
         *named,
         *(["--rate-limit=execution_count"] if limited else []),
+        *(f"--cuda-memory-pool-byte-size={pool}" for pool in pools),
         "--model-control-mode=explicit",
         f"--http-restricted-api={RESTRICTED}:{KEY_HEADER}={key}",
         f"--grpc-restricted-protocol={RESTRICTED}:{KEY_HEADER}={key}",

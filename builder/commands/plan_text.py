@@ -56,8 +56,8 @@ def as_json(
 def as_env(memory: MemoryPlan) -> str:
     """What docker/compose.yaml takes from a plan: NAME=value lines."""
     found = {one.name: one.value for one in memory.settings if one.where in ("tritonserver", "docker run")}
-    pools = [one.value.split(":") for one in memory.settings if one.name == "--cuda-memory-pool-byte-size"]
-    lines = [f"CUDA_POOL_BYTES{f'_{gpu}' if int(gpu) else ''}={size}" for gpu, size in pools]
+    pools = [one.value for one in memory.settings if one.name == "--cuda-memory-pool-byte-size"]
+    lines = [f"CUDA_POOLS={','.join(pools)}"]
     lines += [f"PINNED_POOL_BYTES={found['--pinned-memory-pool-byte-size']}", f"SHM_SIZE={found['--shm-size']}"]
     return "\n".join(lines) + "\n"
 

@@ -111,6 +111,15 @@ def test_no_image_runs_as_root_and_none_holds_weights():
         assert "model_repository" not in stage
 
 
+def test_the_server_gets_the_pool_of_every_gpu_from_the_plan():
+    given = parser().parse_args(["run", "--", "tritonserver"])
+    told = _compose(VERSIONS | SECRETS | {"CUDA_POOLS": "0:5,1:7"})["services"]["server"]["environment"]
+    pools = told["TRITONKIT_CUDA_POOLS"].split(",")
+    flags = [one for one in server_flags(given, "key", pools=pools) if "cuda" in one]
+    assert flags == ["--cuda-memory-pool-byte-size=0:5", "--cuda-memory-pool-byte-size=1:7"]
+    assert "TRITONKIT_CUDA_POOLS" in (CHECKOUT / "starter" / "__main__.py").read_text()
+
+
 def test_services_have_no_rights_they_do_not_need():
     services = _compose()["services"]
     for name, service in services.items():
@@ -251,11 +260,7 @@ def test_every_flag_of_tritonserver_exists_in_the_pinned_release():
     for command in _started_by():
         if "tritonserver" in command:
             flags |= set(command[command.index("tritonserver") + 1 :])
-    flags |= {
-        *server_flags(given, "key", limited=True),
-        "--cuda-memory-pool-byte-size=0:1",
-        "--pinned-memory-pool-byte-size=1",
-    }
+    flags |= {*server_flags(given, "key", limited=True, pools=["0:1"]), "--pinned-memory-pool-byte-size=1"}
     names = {flag.partition("=")[0].removeprefix("--") for flag in flags}
     wheel = find_wheel()
     environment = server_environment(dict(os.environ), wheel=wheel, python=Path(sys.executable), cpu_threads=1)

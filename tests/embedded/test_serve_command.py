@@ -141,9 +141,7 @@ def test_the_docker_command_takes_the_sizes_of_a_plan(
     write_model: WriteModel, command: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     write_model("echo")
-    (tmp_path / "plan.env").write_text(
-        "CUDA_POOL_BYTES=123\nCUDA_POOL_BYTES_1=7\nPINNED_POOL_BYTES=456\nSHM_SIZE=789m\n"
-    )
+    (tmp_path / "plan.env").write_text("CUDA_POOLS=0:123,1:7\nPINNED_POOL_BYTES=456\nSHM_SIZE=789m\n")
     with command("--gpu", "--dry-run", "--plan", str(tmp_path / "plan.env"), "--flag=--log-verbose=1") as process:
         out, _ = process.communicate(timeout=20)
     assert process.returncode == 0

@@ -126,7 +126,13 @@ def test_the_release_and_its_vllm_come_from_the_pinned_image(checkout):
 def test_compose_gets_pools_and_shared_memory(run, tmp_path):
     assert run("assistant", "--gpu", "L40S", "--llm", "Qwen/Qwen3-8B", "--env", tmp_path / "plan.env").exit_code == 0
     lines = dict(line.split("=") for line in (tmp_path / "plan.env").read_text().splitlines())
-    assert lines == {"CUDA_POOL_BYTES": "67108864", "PINNED_POOL_BYTES": "268435456", "SHM_SIZE": "1024m"}
+    assert lines == {"CUDA_POOLS": "0:67108864", "PINNED_POOL_BYTES": "268435456", "SHM_SIZE": "1024m"}
+
+
+def test_compose_gets_the_pool_of_every_gpu(run, tmp_path):
+    wanted = ("detect", "--gpu", "2xL4", "--chains", "2", "--env", tmp_path / "plan.env")
+    assert run(*wanted).exit_code == 0
+    assert "CUDA_POOLS=0:67108864,1:67108864\n" in (tmp_path / "plan.env").read_text()
 
 
 def test_build_for_a_gpu_fills_in_what_the_plan_says(tmp_path, monkeypatch, checkout):
