@@ -3,9 +3,9 @@
 `python benchmarks/crossings.py [--rounds 7]` starts the embedded server over model_repository, asks it over gRPC, and
 asks `crossings_peer.OneProcess` the same, in turns, alone and with 16 requests at once. For each it prints the time of
 a request on both sides (alone: median; at once: of the whole load, divided by the number of requests), the seconds of
-the processors that it cost (the client's included), and both ratios, each the median of the rounds; then where the time
-of one request goes inside the server. Both sides keep freed memory as the server does (MEMORY_KEPT). Exit status 1 when
-a ratio of times is above 1.10 or an answer differs.
+the processors that it cost (the client's included), and both ratios, each the median of the rounds; then which process
+spent them, and where the time of one request goes inside the server. Both sides keep freed memory as the server does
+(MEMORY_KEPT). Exit status 1 when a ratio of times is above 1.10 or an answer differs.
 """
 
 from __future__ import annotations
@@ -129,6 +129,32 @@ def cpu_seconds() -> float:
     return sum(sum(each.cpu_times()[:2]) for each in [own, *own.children(recursive=True)])
 
 
+def spent(ask: Ask, requests: int, at_once: int) -> None:
+    """Print how much of the processors each process of the server, and this one, spent on a request."""
+    before = cpu_by_process()
+    with ThreadPoolExecutor(at_once) as pool:
+        list(pool.map(lambda _: ask(), range(requests)))
+    for name, (user_s, system_s) in cpu_by_process().items():
+        user, system = (
+            1000 * (now - then) / requests for now, then in zip((user_s, system_s), before[name], strict=True)
+        )
+        if user + system >= 0.05:
+            print(f"  {name:24}{user:>8.2f} ms user{system:>8.2f} ms system")
+
+
+def cpu_by_process() -> dict[str, tuple[float, float]]:
+    """Seconds, user and system, by what a process is: this one, the server, or the model it serves."""
+    own = psutil.Process()
+    times = {"the client": own.cpu_times()[:2]}
+    for process in own.children(recursive=True):
+        words = process.cmdline()
+        if words and "stub" in words[0]:
+            times[Path(words[1]).parts[-3]] = process.cpu_times()[:2]
+        elif words and words[0].endswith("/tritonserver"):
+            times["tritonserver"] = process.cpu_times()[:2]
+    return times
+
+
 def traced(server: Server, http: str, traces: Path, names: Sequence[str], requests: int = 15) -> None:
     """Print the timeline of the middle one of so many requests to each ensemble, and what is not a model's own time."""
     server.trace()
@@ -176,6 +202,9 @@ def main() -> int:
             print("".ljust(26) + "by the clock".rjust(33) + "of the processors".rjust(33))
             for cell in cells:
                 print(cell.line(), flush=True)
+            for name in names:
+                print(f"\n{name}, {AT_ONCE[1]} at once, of the processors for a request:")
+                spent(getattr(server, name), REQUESTS[name][1], AT_ONCE[1])
             traced(server, started.http, Path(traces), names)
     return int(max(cell.ratio(lambda cost: cost.took_s) for cell in cells) > LIMIT)
 
