@@ -253,7 +253,7 @@ class Started:
             return
         port = free_port()
         flags = [flag for key, value in engine_arguments().items() for flag in vllm_flags(key, value)]
-        command = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", str(WEIGHTS), *flags]
+        command = [str(PEERS_PYTHON), "-m", "vllm.entrypoints.openai.api_server", "--model", str(WEIGHTS), *flags]
         listening = ["--host", "127.0.0.1", "--port", str(port), "--served-model-name", LLM_MODEL]
         process = self._begin("vllm serve", [*command, *listening], engine_variables())
         self._llm = process, f"http://127.0.0.1:{port}"

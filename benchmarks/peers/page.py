@@ -34,11 +34,11 @@ tritonkit's configs ([apps/](../benchmarks/peers/apps)):
   contenders.
 
 All contenders of a scenario run at once and are measured in turns, round after round; whoever is not measured is
-halted (`SIGSTOP`). The load is closed: so many callers, each asking again when it was answered, with inputs of
-different sizes. A wrong answer (text not equal, a number off by more than 0.01 + 0.2 %) is an error, not an answer.
-Values are medians over the rounds. CPU is that of all processes of the server per answer; memory is the most that
-they had under load (PSS, what processes share counted once). Client and servers share the cores, as everywhere on one
-machine."""
+halted (`SIGSTOP`; Ray, which does not bear it, idles). The load is closed: so many callers, each asking again when it
+was answered, with inputs of different sizes. A wrong answer (text not equal, a number off by more than 0.01 + 0.2 %)
+is an error, not an answer. Values are medians over the rounds. CPU is that of all processes of the server per answer;
+memory is the most that they had under load (PSS, what processes share counted once). Client and servers share the
+cores, as everywhere on one machine."""
 
 CHAT_HEAD = "| | answers/s | of tritonkit | first word p50 | p95 | whole p50 | p95 | p99 | CPU s | memory | errors |"
 HEAD = "| | answers/s | of tritonkit | p50 | p95 | p99 | CPU s | memory | errors |"

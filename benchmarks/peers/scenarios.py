@@ -41,7 +41,7 @@ SCENARIOS = {
         service="transcribe",
         contenders=("tritonkit", STEPS, *HTTP_PEERS, "no server"),
         bounds=("no server",),
-        callers={1: 3.0, 8: 8.0},
+        callers={1: 2.0, 8: 6.0},
     ),
     "both": Scenario(
         title="Both for one request",
@@ -49,7 +49,7 @@ SCENARIOS = {
         service="both",
         contenders=("tritonkit", STEPS, *HTTP_PEERS, "no server"),
         bounds=("no server",),
-        callers={1: 3.0, 8: 8.0},
+        callers={1: 2.0, 8: 6.0},
     ),
     "assistant": Scenario(
         title="The whole assistant",
@@ -59,7 +59,7 @@ SCENARIOS = {
         ),
         service="assistant",
         contenders=("tritonkit", STEPS, *HTTP_PEERS),
-        callers={1: 3.0, 8: 8.0},
+        callers={1: 2.0, 8: 6.0},
     ),
     "gemm": Scenario(
         title="Dynamic batching",
@@ -86,6 +86,6 @@ SCENARIOS = {
         service="chat",
         contenders=("tritonkit", "tritonkit, gateway", "vllm serve", "AsyncLLM", "Transformers"),
         bounds=("AsyncLLM",),
-        callers={1: 3.0, 8: 5.0},
+        callers={1: 2.0, 8: 4.0},
     ),
 }
