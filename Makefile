@@ -58,6 +58,12 @@ bench: build-repo  ## the builder's own costs, a check of 1,000 models, ensemble
 	@PYTHONPATH=. .venv/bin/python benchmarks/check_speed.py
 	@PYTHONPATH=. .venv/bin/python benchmarks/crossings.py
 
+PEER_SCENARIOS = detect transcribe both assistant gemm frame chat
+bench-peers: build-repo  ## the same models served by others, in turns, into docs/benchmarks.md (about 20 minutes)
+	@scripts/peers.sh
+	@set -e; for one in $(PEER_SCENARIOS); do .venv/bin/python -m benchmarks.peers run $$one --anew; done
+	@.venv/bin/python -m benchmarks.peers page
+
 fuzz-inputs: build-repo  ## 10,000 odd requests to the gateway and the models behind it, then Schemathesis (10 minutes)
 	@.venv/bin/python -m fuzz.inputs model_repository
 
@@ -99,4 +105,4 @@ lock: install  ## renew requirements/lock.txt from the environment as it is
 clean:  ## remove caches and fetched weights, keep .venv
 	rm -rf .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
 
-.PHONY: help install weights build-repo demo serve serve-gpu plan image test test-server test-gpu fuzz fuzz-inputs faults soak audit bench release-data check diff draw format lint types verify lock clean
+.PHONY: help install weights build-repo demo serve serve-gpu plan image test test-server test-gpu fuzz fuzz-inputs faults soak audit bench bench-peers release-data check diff draw format lint types verify lock clean
