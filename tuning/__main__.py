@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,6 +40,12 @@ def tune(
     shape: Annotated[
         list[str] | None, typer.Option("--shape", help="NAME:DIMS of random inputs whose dims vary: X:1,1024")
     ] = None,
+    audio_seconds: Annotated[
+        list[float] | None, typer.Option("--audio-seconds", help="length of the recordings, of a shipped pipeline")
+    ] = None,
+    image_pixels: Annotated[
+        list[int] | None, typer.Option("--image-pixels", help="longer side of the pictures, of a shipped pipeline")
+    ] = None,
     write: Annotated[bool, typer.Option("--write/--no-write", help="write tuned.toml beside the pipeline")] = True,
     report: Annotated[
         Path | None, typer.Option("--report", help="an HTML page with the chart; x.svg, the chart")
@@ -65,7 +72,13 @@ def tune(
     promise_s = seconds_of(p95)
     try:
         wish = Wish(promise_s=promise_s, per_s=rate, cores=len(os.sched_getaffinity(0)), seconds=seconds)
-        tuned = tuned_pipeline(pipeline, wish, data, shapes_of(shape), lambda line: console.print(line))
+        inputs = Inputs(
+            data=data,
+            shapes=shapes_of(shape),
+            audio_seconds=tuple(audio_seconds or ()),
+            image_pixels=tuple(image_pixels or ()),
+        )
+        tuned = tuned_pipeline(pipeline, wish, inputs, lambda line: console.print(line))
         show(tuned)
         if tuned.parts and write:
             print(f"{keep(pipeline, tuned)}: written; `tritonkit build` puts it into the models")
@@ -84,9 +97,27 @@ def tune(
         raise typer.Exit(1)
 
 
-def tuned_pipeline(
-    name: str, wish: Wish, data: Path | None, shapes: Mapping[str, Sequence[int]], tell: Callable[[str], None]
-) -> Tuned:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What is sent: rows of a file; else the samples of a shipped pipeline in these sizes; else random values."""
+
+    data: Path | None
+    shapes: Mapping[str, Sequence[int]]
+    audio_seconds: Sequence[float]
+    image_pixels: Sequence[int]
+
+    def items(self, pipeline: str, grpc: str) -> tuple[Item, ...]:
+        """For a pipeline of a server."""
+        from load.inputs import random_items, row_items, signature_at
+        from load.items import TAKES, items_for
+
+        if self.data is None and pipeline in TAKES:
+            return items_for(pipeline, audio_seconds=self.audio_seconds, image_pixels=self.image_pixels)
+        signature = signature_at(f"grpc://{grpc}", pipeline)
+        return row_items(signature, self.data) if self.data else random_items(signature, shapes=self.shapes)
+
+
+def tuned_pipeline(name: str, wish: Wish, inputs: Inputs, tell: Callable[[str], None]) -> Tuned:
     """Build the pipeline as it is now into the cache, serve it, tune it."""
     from builder import checked_plan
     from builder.loading import load_pipelines
@@ -102,18 +133,7 @@ def tuned_pipeline(
     tell(f"{found.name}: starting the server")
     with EmbeddedServer(repository, load=[found.name], cache=cache) as server:
         at = served(server)
-        return Tuner(at, found.name, inputs(found.name, at.grpc, data, shapes), wish, tell).tune()
-
-
-def inputs(pipeline: str, grpc: str, data: Path | None, shapes: Mapping[str, Sequence[int]]) -> tuple[Item, ...]:
-    """What is sent: rows of a file, the samples of a shipped pipeline, or random values."""
-    from load.inputs import random_items, row_items, signature_at
-    from load.items import TAKES, items_for
-
-    if data is None and pipeline in TAKES:
-        return items_for(pipeline)
-    signature = signature_at(f"grpc://{grpc}", pipeline)
-    return row_items(signature, data) if data else random_items(signature, shapes=shapes)
+        return Tuner(at, found.name, inputs.items(found.name, at.grpc), wish, tell).tune()
 
 
 def keep(name: str, tuned: Tuned) -> Path:
