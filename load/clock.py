@@ -27,5 +27,11 @@ class FineSelector(selectors.EpollSelector):
 
 def run_finely(work: Coroutine[Any, Any, Result]) -> Result:
     """What the coroutine returns, run on such a loop."""
+    found: list[Result] = []
+
+    async def work_and_keep() -> None:
+        found.append(await work)  # not the task's own result: asyncio writes that out as text at its end
+
     with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(FineSelector())) as runner:
-        return runner.run(work)
+        runner.run(work_and_keep())
+    return found[0]

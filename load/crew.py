@@ -26,12 +26,12 @@ Tell = Callable[[int, Tally], None]
 def sent_by_workers(
     shares: list[Share], connectable: Connectable, tell: Tell, begins: Callable[[float], None]
 ) -> list[Sent]:
-    """What each worker sent. begins: called with the start, by time.monotonic(), once all are ready."""
+    """What each worker sent. begins: called with the end of the warm-up, by time.monotonic(), once all are ready."""
     workers = [_started(share, connectable) for share in shares]
     try:
         for worker in workers:
             _told(worker)
-        start = time.monotonic() + LEAD_S
+        start = time.monotonic() + LEAD_S + shares[0].warmup_s
         begins(start)
         for worker in workers:
             _tell(worker, start)

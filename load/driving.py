@@ -25,10 +25,11 @@ class Share:
     """What one process sends.
 
     Attributes:
-        times_s: when, in seconds from the start: float64 [n]; None in a closed loop.
+        times_s: when, in seconds from the start, those of the warm-up negative: float64 [n]; None in a closed loop.
         callers: how many in a closed loop.
         items: which one, for request 0, 1, ...; begins again at its end.
-        seconds: how long, warm-up included; in a closed loop nothing is begun after that.
+        warmup_s: how long before the start the first may be sent.
+        seconds: how long after it; in a closed loop nothing is begun later.
         timeout_s: after this a request is lost.
         expected: the answer to each item; empty if answers are not compared.
     """
@@ -36,6 +37,7 @@ class Share:
     times_s: np.ndarray | None
     callers: int
     items: np.ndarray
+    warmup_s: float
     seconds: float
     timeout_s: float
     expected: tuple[Expected, ...]
@@ -67,11 +69,11 @@ class Tally:
 
 
 class Driver:
-    """Drives one share. send: sends one item. start: when it begins, by time.monotonic()."""
+    """Drives one share. send: sends one item. start: the end of the warm-up, by time.monotonic()."""
 
     def __init__(self, share: Share, send: Send, start: float) -> None:
         self._share, self._send, self._start = share, send, start
-        self.tally = Tally(began=start)
+        self.tally = Tally(began=start - share.warmup_s)
         self._records: list[Record] = []
         self._number = 0
 
@@ -80,7 +82,7 @@ class Driver:
         telling = asyncio.create_task(self._tell(tell))
         try:
             async with asyncio.TaskGroup() as tasks:
-                await asyncio.sleep(max(0.0, self._start - time.monotonic()))
+                await asyncio.sleep(max(0.0, self.tally.began - time.monotonic()))
                 if self._share.times_s is None:
                     for _ in range(self._share.callers):
                         tasks.create_task(self._call_again())

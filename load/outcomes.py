@@ -27,7 +27,7 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One request; all times in seconds from the start of the load.
+    """One request; all times in seconds from the end of the warm-up, those in it negative.
 
     Attributes:
         item: which of the items was sent, by its place.

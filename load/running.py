@@ -73,7 +73,7 @@ def run(plan: LoadPlan, report: Report = lambda progress: None) -> Result:
             check_is_deterministic(plan, answers)
         expected = tuple(Expected(raw=one.raw, outputs=one.read()) for one, _ in answers[:-1]) if plan.compare else ()
         sent, models, problem = _send(plan, connectable, expected, report)
-    records = all_records(sent, plan.warmup_s)
+    records = all_records(sent)
     late = Percentiles.of(one.sent_s - one.intended_s for one in records if one.intended_s >= 0)
     return Result(
         names=plan.target.names,
@@ -98,7 +98,7 @@ def ceiling_per_s(plan: LoadPlan) -> float | None:
     bare = replace(plan, target=target, arrivals=callers, seconds=CEILING_S, warmup_s=0.5, compare=False)
     with target.prepared() as connectable:
         sent, *_ = _send(bare, connectable, (), lambda progress: None)
-    records = all_records(sent, bare.warmup_s)
+    records = all_records(sent)
     if problem := next((one.words for one in records if one.words), ""):
         raise LoadError("ceiling", problem, "the server's cheapest call must answer")
     return sum(0 <= one.ended_s <= CEILING_S for one in records) / CEILING_S
@@ -141,14 +141,14 @@ def _send(
 
         def begins(start: float) -> None:
             if plan.warmup_s:
-                watch.begin(start + plan.warmup_s)
+                watch.begin(start)
 
         if len(shares) > 1:
             from load.crew import sent_by_workers
 
             sent = sent_by_workers(shares, connectable, telling, begins)
         else:
-            start = time.monotonic() + LEAD_S
+            start = time.monotonic() + LEAD_S + plan.warmup_s
             begins(start)
             sent = [run_finely(send_share(shares[0], connectable, start, lambda tally: telling(0, tally)))]
         models = watch.counts()
@@ -167,10 +167,13 @@ async def send_share(share: Share, connectable: Connectable, start: float, tell:
 
 def shares_of(plan: LoadPlan, expected: tuple[Expected, ...]) -> list[Share]:
     """The plan cut into one share for each worker."""
-    total_s, workers, arrivals = plan.warmup_s + plan.seconds, plan.workers, plan.arrivals
-    times = None if isinstance(arrivals, Closed) else arrival_times(arrivals, total_s, plan.seed)
-    if isinstance(arrivals, Replay):  # a trace has no warm-up: all of it counts
-        times = arrival_times(arrivals, plan.seconds, plan.seed) + plan.warmup_s
+    workers, arrivals = plan.workers, plan.arrivals
+    if isinstance(arrivals, Closed):
+        times = None
+    elif isinstance(arrivals, Replay):  # a trace has no warm-up: all of it counts
+        times = arrival_times(arrivals, plan.seconds, plan.seed)
+    else:
+        times = arrival_times(arrivals, plan.warmup_s + plan.seconds, plan.seed) - plan.warmup_s
     callers = arrivals.callers if isinstance(arrivals, Closed) else 0
     drawn = np.random.default_rng(plan.seed + 1).integers(len(plan.target.names), size=PICKS)
     return [
@@ -178,7 +181,8 @@ def shares_of(plan: LoadPlan, expected: tuple[Expected, ...]) -> list[Share]:
             times_s=None if times is None else times[worker::workers],
             callers=callers // workers + (worker < callers % workers),
             items=np.roll(drawn, -worker)[::workers] if workers > 1 else drawn,
-            seconds=total_s,
+            warmup_s=plan.warmup_s,
+            seconds=plan.seconds,
             timeout_s=plan.timeout_s,
             expected=expected,
         )
@@ -186,22 +190,9 @@ def shares_of(plan: LoadPlan, expected: tuple[Expected, ...]) -> list[Share]:
     ]
 
 
-def all_records(sent: Sequence[Sent], warmup_s: float) -> tuple[Record, ...]:
-    """The records of all processes by their start; times from the end of the warm-up."""
-    moved = (shifted(one, warmup_s) for each in sent for one in each.records)
-    return tuple(sorted(moved, key=lambda one: one.intended_s))
-
-
-def shifted(record: Record, by_s: float) -> Record:
-    """The same record with times from a later start."""
-    return replace(
-        record,
-        intended_s=record.intended_s - by_s,
-        sent_s=record.sent_s - by_s,
-        ended_s=record.ended_s - by_s,
-        first_s=record.first_s - by_s if record.first_s else 0.0,
-        token_s=tuple(at - by_s for at in record.token_s),
-    )
+def all_records(sent: Sequence[Sent]) -> tuple[Record, ...]:
+    """The records of all processes by their start."""
+    return tuple(sorted((one for each in sent for one in each.records), key=lambda one: one.intended_s))
 
 
 class Telling:
