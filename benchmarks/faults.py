@@ -38,7 +38,7 @@ MODELS = (
     "prompt",
     "llm",
 )
-BACK_WITHIN_S = 240.0
+BACK_WITHIN_S = 500.0
 Fault = Callable[[System], str]
 FAULTS: dict[str, Fault] = {
     **{f"kill-{model}": breaking.killing(model) for model in MODELS},
@@ -85,12 +85,16 @@ def wait_until_answered(traffic: Traffic, began: float, name: str) -> None:
 
 
 def run(repository: Path, folder: Path, names: Sequence[str], every_s: float) -> None:
-    """Break everything in turn; one line each."""
+    """Break everything in turn; one line each. Exit status 1 if a request was lost or answered wrongly."""
+    is_bad = False
     shutil.copytree(repository, folder / "repository")
     preload = breaking.clock(folder) if "clock-jumps" in names else {}
     with System(folder / "repository", folder, environment=preload) as system:
         for name in names:
-            print(json.dumps(break_it(name, system, every_s)), flush=True)
+            found = break_it(name, system, every_s)
+            print(json.dumps(found), flush=True)
+            is_bad |= any(fate == "wrong" or fate.startswith("lost") for fate in found)
+    sys.exit(is_bad)
 
 
 def main() -> None:

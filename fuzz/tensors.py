@@ -48,8 +48,8 @@ TEXTS: dict[str, Any] = {
     "TASK": "transcribe",
     "LANGUAGE": "en",
 }
-# What a server says when a model raised an exception, lost its process, or gave up.
-FAILED = ("Traceback", "Failed to process the request(s)", "not healthy", "unexpected deadlock", "Internal:")
+# What a server says when a model raised an exception or lost its process.
+FAILED = ("Traceback", "Failed to process the request(s)", "not healthy", "Internal:")
 
 NEVER = (grpc.StatusCode.INTERNAL, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE)
 

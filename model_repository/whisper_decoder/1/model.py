@@ -66,9 +66,7 @@ class TritonPythonModel:
         self.loop.stop()
 
     def _job(self, request: Any, sender: Any) -> Job:
-        features, mel, spans = (
-            self._copied(pb_utils.get_input_tensor_by_name(request, name)) for name in ("FEATURES", "MEL", "SPANS")
-        )
+        features, mel, spans = (self._copied(_needed(request, name)) for name in ("FEATURES", "MEL", "SPANS"))
         spans = spans if isinstance(spans, np.ndarray) else spans.cpu().numpy()
         whisper_job.check_arrays(features, mel, spans, self.sizes)
         language, task, mode = (_text_of(request, name) for name in ("LANGUAGE", "TASK", "MODE"))
@@ -153,6 +151,14 @@ def _send(sender: Any, response: Any) -> None:
 
 def _tensor(name: str, array: Array) -> Any:
     return pb_utils.Tensor(name, array) if isinstance(array, np.ndarray) else pb_utils.Tensor.from_dlpack(name, array)
+
+
+def _needed(request: Any, name: str) -> Any:
+    """An input without which nothing can be decoded. Triton only counts the inputs where some are optional."""
+    tensor = pb_utils.get_input_tensor_by_name(request, name)
+    if tensor is None:
+        raise whisper_tokens.InputError(f"{name}: missing; every request needs it")
+    return tensor
 
 
 def _text_of(request: Any, name: str) -> str:

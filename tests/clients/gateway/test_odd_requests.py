@@ -22,7 +22,7 @@ from fuzz.inputs import Fuzzer
 from fuzz.odd import changed
 
 COUNT = 2000
-ASKED = 250
+ASKED = 150
 CHAT = {"model": "llm", "messages": [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}]}
 
 
