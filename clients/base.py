@@ -25,7 +25,7 @@ class BaseClient(Generic[Way]):
         self, transport: Way, *, timeout_s: float = TIMEOUT_S, sharing: Sharing | None = None, chains: int = 1
     ) -> None:
         self.timeout_s = check_timeout(timeout_s)
-        self._transport = transport
+        self._transport: Way = transport
         self._sharing = sharing
         self._chains = Chains(chains)
         self._lifelines = Lifelines()
