@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 from test_whisper_loop import WAIT_S, Loop, random_ask, words_of
@@ -11,7 +12,9 @@ from whisper_rules import Said, choose, probability
 from whisper_slots import Graphs, Slots
 from whisper_track import cut, cut_for_detection
 
-DEVICES = ["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)]
+CAN_USE_GPU = torch.cuda.is_available() and "CUDAExecutionProvider" in onnxruntime.get_available_providers()
+NEEDS = pytest.mark.skipif(not CAN_USE_GPU, reason="needs a GPU, torch's CUDA build and onnxruntime-gpu")
+DEVICES = ["cpu", pytest.param("cuda:0", marks=[pytest.mark.gpu, NEEDS])]
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -69,6 +72,7 @@ def test_windows_are_cut_alike_where_the_recording_lies(device: str) -> None:
 
 
 @pytest.mark.gpu
+@NEEDS
 def test_a_graph_on_the_gpu_reads_and_writes_the_tensors_themselves(english) -> None:
     memory = Device("cuda:0")
     graphs = Graphs(english.folder, 1, memory)

@@ -14,7 +14,8 @@ from yolo_picture import Limits, fitted_picture
 from tritonkit.testing import LoadError, load_model
 
 SHIPPED = Path(__file__).parents[3] / "model_repository" / "yolo_preprocess"
-DEVICES = ["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)]
+NEEDS = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU, and torch's CUDA build")
+DEVICES = ["cpu", pytest.param("cuda:0", marks=[pytest.mark.gpu, NEEDS])]
 
 
 @pytest.fixture(scope="module")
