@@ -70,6 +70,7 @@ MODEL_RULES: tuple[Rule[Entry], ...] = (
     backends.metric_tags,
     parameters.force_cpu,
     parameters.near_key,
+    copies.no_such_device_output,
     parameters.environment_path,
     parameters.environment_fits,
     parameters.memory_limit_undone,

@@ -1,4 +1,4 @@
-"""Rules about tensors that are copied from a GPU to the host and need not be."""
+"""Rules about tensors that are copied from a GPU to the host and need not be, and what says that they are not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from builder.catalog import Catalog, Entry
 from builder.findings import Problem, rule
 from builder.graph import EnsembleTensor, make_graph
-from builder.handover.places import FORCE, Abode, abode_of, backend_name, parameter, runs_onnx_in_python
+from builder.handover.places import DEVICE_OUTPUTS, FORCE, Abode, abode_of, backend_name, parameter, runs_onnx_in_python
 
 
 @rule(
@@ -52,3 +52,28 @@ def _is_on_gpu(tensor: EnsembleTensor, catalog: Catalog) -> bool:
 
 def _abode(model: Entry, catalog: Catalog) -> Abode:
     return abode_of(model, embedded=runs_onnx_in_python(catalog.target), devices=1)
+
+
+@rule(
+    "TK912",
+    "error",
+    "device_outputs that names no tensor the model can leave on a GPU",
+    why="tritonkit's own parameter: served code, plan and report go by it, and a name that fits nothing is passed over",
+    server="accepts",
+)
+def no_such_device_output(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """Names that are no outputs, or strings, which live on the host."""
+    if backend_name(entry.config) != "python":
+        return
+    known = entry.tensors("output")
+    for name in parameter(entry.config, DEVICE_OUTPUTS).split():
+        is_string = name in known and known[name].get("data_type") == "TYPE_STRING"
+        if name == "none" or (name in known and not is_string):
+            continue
+        can = [one for one, declared in known.items() if declared.get("data_type") != "TYPE_STRING"]
+        yield Problem(
+            path=("parameters", DEVICE_OUTPUTS),
+            found=f"{DEVICE_OUTPUTS} names {name}, {'a string' if is_string else 'which is no output'}",
+            expected=f"names of {', '.join(can)} are needed, or none" if can else "none is needed: all are strings",
+            fix="Correct the name, or take it out",
+        )

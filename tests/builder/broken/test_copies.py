@@ -69,3 +69,25 @@ def test_a_python_model_that_says_where_it_takes_its_inputs(value, told_of_two):
 )
 def test_what_is_on_the_host_anyway(pre, post, more, told_of_two):
     assert told_of_two(pre, post, **more) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [("Z", "device_outputs names Z, which is no output"), ("Y T", "device_outputs names T, a string"), ("Y", None),
+     ("none", None)],
+)  # fmt: skip
+def test_outputs_that_cannot_be_left_on_a_gpu(value, found, told_of_configs):
+    tensor = {"data_type": "TYPE_FP32", "dims": [4]}
+    outputs = [{"name": "Y", **tensor}, {"name": "T", "data_type": "TYPE_STRING", "dims": [1]}]
+    model = {"name": "m", "backend": "python", "input": [{"name": "X", **tensor}], "output": outputs, **GPU}
+    told = told_of_configs(
+        {**model, "parameters": {"device_outputs": {"string_value": value}}}, release="24.10-py3", profile="gpu"
+    )
+    if found is None:
+        assert told == []
+    else:
+        (line,) = told
+        assert line == (
+            f"TK912 m, parameters.device_outputs: {found}, names of Y are needed, or none. Correct the name, or take "
+            "it out."
+        )
