@@ -28,7 +28,7 @@ MODEL = "timed"
 TIMES = {"base_us": {"string_value": "60000"}, "each_us": {"string_value": "10000"}}
 NEAR = 0.15
 TRIES = 3
-SECONDS = 3.0
+SECONDS = 2.5
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_a_model_is_tuned_by_measuring_simulating_and_measuring_again(
 ) -> None:
     at.load(MODEL, {**config, "dynamic_batching": {"max_queue_delay_microseconds": 200_000}})
     told: list[str] = []
-    wish = Wish(promise_s=0.25, per_s=12.0, seconds=2.5, repeats=3)
+    wish = Wish(promise_s=0.25, per_s=12.0, seconds=1.5, repeats=3)
     tuned = Tuner(at, MODEL, items, wish, told.append).tune()
     window = tuned.parts[MODEL]["dynamic_batching"]
     assert window["max_queue_delay_microseconds"] < 100_000, "nobody waits 200 ms for one that may come"
