@@ -88,8 +88,8 @@ def row_items(signature: Signature, path: Path) -> tuple[Item, ...]:
             row = json.loads(line)
             values = {name: _typed(signature.inputs.get(name), value) for name, value in row.items()}
         except (ValueError, AttributeError, TypeError) as error:
-            found = f"{error}"
-            raise LoadError(f"{path}, line {number}", found, "a JSON object of inputs by name is needed") from error
+            expected = "a JSON object of inputs by name is needed"
+            raise LoadError(f"{path}, line {number}", str(error), expected) from error
         made.append(Item(name=f"line {number}", request=request_for(signature, values)))
     if not made:
         raise LoadError(str(path), "no rows", "at least one JSON object is needed")
