@@ -1,6 +1,5 @@
 """Commands `tritonkit worker` and `tritonkit results`."""
 
-import asyncio
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
@@ -32,6 +31,9 @@ def worker(
     option: Annotated[
         list[str] | None, typer.Option(help="A field for every message: name=JSON or name=text. May be repeated.")
     ] = None,
+    exactly_once: Annotated[
+        bool, typer.Option("--exactly-once", help="Results and offsets in transactions of the broker.")
+    ] = False,
     metrics_port: Annotated[int, typer.Option(help="Port for Prometheus; 0 takes a free one.")] = 9101,
     metrics_host: Annotated[str, typer.Option(help="Address for Prometheus.")] = "127.0.0.1",
     patience_s: Annotated[float, typer.Option("--patience", help="Seconds the server may be away.")] = 60.0,
@@ -44,7 +46,7 @@ def worker(
     """Run a pipeline on every message of a Kafka topic until Ctrl-C or SIGTERM.
 
     An offset is committed after its result is on the outbound topic. What was in flight at a crash is done again: the
-    result then comes twice, with the same key and the same header tritonkit-source.
+    result then comes twice, with the same key and the same header tritonkit-source, unless it is --exactly-once.
     """
     from batch.__main__ import named
     from worker.member import work
@@ -61,6 +63,7 @@ def worker(
         pipeline=pipeline,
         options=dict(named(one) for one in option or ()),
         files=files,
+        exactly_once=exactly_once,
         in_flight=in_flight,
         patience_s=patience_s,
         timeout_s=timeout_s,
@@ -100,6 +103,8 @@ def results(
 
 def run(work: Coroutine[Any, Any, None]) -> None:
     """Runs it; a problem is said on stderr, exit status 1."""
+    import asyncio  # slow to load, like all that only a command itself needs
+
     from batch.errors import BatchError
     from clients.errors import ClientError
     from worker.errors import WorkerError

@@ -100,7 +100,8 @@ async def open_topic(brokers: str, topic: str) -> Any:
     from aiokafka import AIOKafkaConsumer, TopicPartition
     from aiokafka.errors import KafkaError
 
-    consumer = AIOKafkaConsumer(bootstrap_servers=brokers, enable_auto_commit=False)
+    # What a worker with transactions has undone was never there.
+    consumer = AIOKafkaConsumer(bootstrap_servers=brokers, enable_auto_commit=False, isolation_level="read_committed")
     try:
         await consumer.start()
         await consumer._client.force_metadata_update()

@@ -10,6 +10,7 @@ from batch.calls import Caller, entries
 from batch.running import Asking
 from worker.errors import BrokerError
 from worker.metrics import Metrics
+from worker.outbox import Direct, Outbox, Transactional, transactional_producer
 from worker.settings import Settings
 from worker.working import Watch, Work, check_topics
 
@@ -27,7 +28,7 @@ async def work(
     Raises:
         WorkerError, BatchError, ClientError: what was in flight comes again when the next worker takes over.
     """
-    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+    from aiokafka import AIOKafkaConsumer
     from aiokafka.errors import KafkaError
 
     from clients import connect_async
@@ -39,29 +40,41 @@ async def work(
         base = settings.files
         caller = Caller(client, settings.pipeline, base=base, only_below=True, **settings.options)
         asking = Asking(client, caller, patience_s=settings.patience_s)
-        producer = AIOKafkaProducer(bootstrap_servers=settings.brokers, acks="all")
         consumer = AIOKafkaConsumer(
             bootstrap_servers=settings.brokers,
             group_id=settings.group,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
+            isolation_level="read_committed" if settings.exactly_once else "read_uncommitted",
             session_timeout_ms=int(settings.session_timeout_s * 1000),
             heartbeat_interval_ms=int(settings.session_timeout_s * 100),
             # Back-pressure stops the fetching for as long as the server needs: that is no reason to leave the group.
             max_poll_interval_ms=int((settings.timeout_s * 3 + settings.patience_s + 60) * 1000),
         )
         try:
-            stack.push_async_callback(producer.stop)
             stack.push_async_callback(consumer.stop)
             await check_topics([settings.inbound, settings.outbound, settings.dead_letter], settings.brokers)
-            await producer.start()
-            job = Work(settings, asking, consumer, producer, metrics, watch)
+            outbox = await outbox_for(settings, consumer, watch)
+            stack.push_async_callback(outbox.close)
+            job = Work(settings, asking, consumer, outbox, metrics, watch)
             consumer.subscribe([settings.inbound], listener=listener(job))
             await consumer.start()
         except KafkaError as error:
             raise BrokerError(f"{settings.brokers}: {error}. Is the broker there?") from error
         said(f"ready: {settings.inbound} -> {settings.pipeline} -> {settings.outbound}")
         await job.run(until)
+
+
+async def outbox_for(settings: Settings, consumer: Any, watch: Watch) -> Outbox:
+    """The way of the results to the broker, connected."""
+    if settings.exactly_once:
+        make = transactional_producer(bootstrap_servers=settings.brokers)
+        return Transactional(consumer, make, settings.group, lambda step: watch(step, None))
+    from aiokafka import AIOKafkaProducer
+
+    producer = AIOKafkaProducer(bootstrap_servers=settings.brokers, acks="all")
+    await producer.start()
+    return Direct(consumer, producer)
 
 
 def listener(job: Work) -> Any:

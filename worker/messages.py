@@ -80,6 +80,11 @@ def key_of(message: Message) -> bytes:
     return message.source.encode() if message.key is None else message.key
 
 
+def trace_of(message: Message) -> dict[str, str]:
+    """The message's headers as text, for the call that answers it: the trace goes on in the server."""
+    return {name: value.decode("latin-1") for name, value in message.headers}
+
+
 def headers_of(message: Message, pipeline: str) -> list[tuple[str, bytes]]:
     """The message's own headers, and where it came from; a message that comes back from the dead has new ones."""
     ours = (SOURCE, PIPELINE, REASON)

