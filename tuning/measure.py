@@ -28,6 +28,7 @@ GATHER_US = 40_000
 SETTLE_S = 0.004
 WARM = 3
 LATER = 3.0
+TOGETHER = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,15 +109,18 @@ def measure_batches(
 def measure_pipeline(served: Served, items: Sequence[Item], repeats: int = 12) -> Measured:
     """Every step of a pipeline, one request after the other: each execution has one request.
 
-    `travel_s` holds what passes between the steps, too.
+    `travel_s` holds what passes between the steps, too. What handling costs is seen from a few requests at once.
     """
     bursts: list[Burst] = []
+    together: list[Burst] = []
 
     async def one_by_one(send: Send) -> None:
         for number in range(WARM + repeats):
             one = await burst(served, send, items[0].request.model, 1, number % len(items))
             if number >= WARM:
                 bursts.append(one)
+        for _ in range(WARM):
+            together.append(await burst(served, send, items[0].request.model, TOGETHER))
 
     with_connection(served, items, one_by_one)
     root = items[0].request.model
@@ -131,6 +135,8 @@ def measure_pipeline(served: Served, items: Sequence[Item], repeats: int = 12) -
     ]
     # More processor time than the execution took: the work is done after `execute` has returned.
     later = frozenset(name for name in ran if median(used_s[name]) > LATER * max(median(seconds[name]), 1e-3))
+    more_s = median(one.rest_s for one in together) - median(one.rest_s for one in bursts)
+    handling_s = max(0.0, more_s / (TOGETHER - 1))
     work_s = sum(median(used_s[name]) for name in later)
     for name in later:
         share = median(used_s[name]) / work_s
@@ -143,8 +149,8 @@ def measure_pipeline(served: Served, items: Sequence[Item], repeats: int = 12) -
             )
             for name in ran
         },
-        travel_s=0.0 if later else max(0.0, median(travels_s)),
-        handling_s=min(one.rest_s for one in bursts),
+        travel_s=0.0 if later else max(0.0, median(travels_s) - handling_s),
+        handling_s=handling_s,
         later=later,
     )
 
