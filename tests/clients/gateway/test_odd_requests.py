@@ -17,6 +17,7 @@ from engine_process import model_processes
 from clients.endpoint import Endpoint
 from clients.gateway.app import make_app
 from clients.gateway.settings import Settings
+from clients.signature import Signature
 from clients.tensors import Request, Response
 from fuzz.inputs import Fuzzer
 from fuzz.odd import changed
@@ -39,6 +40,9 @@ class Answering:
     async def stream(self, request: Request, timeout_s: float) -> AsyncGenerator[Response, None]:
         yield Response(outputs={"TEXT": np.array([b"a"], dtype=object)}, is_final=False)
         yield Response(outputs={"FINISH_REASON": np.array([b"stop"], dtype=object)}, is_final=True)
+
+    async def signature(self, model: str, timeout_s: float) -> Signature:
+        return Signature(model=model, inputs={}, max_batch_size=0, is_decoupled=True)
 
     async def is_ready(self, model: str, timeout_s: float) -> bool:
         return True
