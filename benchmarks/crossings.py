@@ -4,8 +4,8 @@
 asks `crossings_peer.OneProcess` the same, in turns, alone and with 16 requests at once. For each it prints the time of
 a request on both sides (alone: median; at once: of the whole load, divided by the number of requests), the seconds of
 the processors that it cost (the client's included), and both ratios, each the median of the rounds; then which process
-spent them, and where the time of one request goes inside the server. Both sides keep freed memory as the server does
-(MEMORY_KEPT). Exit status 1 when a ratio of times is above 1.10 or an answer differs.
+spent them, and where the time of one request goes inside the server. Both sides keep freed memory and the rest as
+the server does (embedded.environment.DEFAULTS). Exit status 1 when a ratio of times is above 1.10 or an answer differs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import tritonclient.grpc as triton
 from crossings_peer import CHECKOUT, OneProcess
 
 from embedded import EmbeddedServer
-from embedded.environment import MEMORY_KEPT
+from embedded.environment import DEFAULTS
 from tritonkit.timeline import as_text
 from tritonkit.trace import read_trace, trace_flags, wait_for_trace
 from tritonkit.tracing import ensemble_config, middle
@@ -177,8 +177,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", choices=PIPELINES)
     wanted = parser.parse_args()
-    if not MEMORY_KEPT.items() <= os.environ.items():  # the C library reads them when a process starts
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **MEMORY_KEPT})
+    if not DEFAULTS.items() <= os.environ.items():  # the C library reads them when a process starts
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **DEFAULTS})
     names = [name for name in PIPELINES if wanted.only in (None, name)]
     samples, _ = soundfile.read(CHECKOUT / "samples/sense_and_sensibility.flac", dtype="float32")
     photo = (CHECKOUT / "samples/coffee.jpg").read_bytes()

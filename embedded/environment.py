@@ -9,9 +9,15 @@ from pathlib import Path
 from embedded.wheel import Wheel
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+# What holds unless the caller's environment says otherwise; docs/performance.md tells what it saves.
 # Tensors are megabytes, made and freed for each request. The C library gives such memory back to the kernel each time
-# and takes it anew, page by page; with these (bytes) it keeps some. See docs/performance.md for what that saves.
-MEMORY_KEPT = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(128 << 20)}
+# and takes it anew, page by page; with these (bytes) it keeps some. And numpy's matrix products here are too small for
+# threads: those of OpenBLAS wait for each other by asking the kernel again and again while other models compute.
+DEFAULTS = {
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(128 << 20),
+    "OPENBLAS_NUM_THREADS": "1",
+}
 
 
 def server_environment(
@@ -25,7 +31,7 @@ def server_environment(
     """
     threads = dict.fromkeys(THREAD_VARIABLES, str(cpu_threads)) if cpu_threads is not None else {}
     return {
-        **MEMORY_KEPT,
+        **DEFAULTS,
         **base,
         "LD_LIBRARY_PATH": join_paths(*map(str, wheel.library_folders), base.get("LD_LIBRARY_PATH", "")),
         "PATH": join_paths(str(python.parent), base.get("PATH", os.defpath)),

@@ -38,6 +38,7 @@ def test_freed_memory_is_kept_for_the_next_request_unless_the_caller_says_otherw
     environment = server_environment({"MALLOC_TRIM_THRESHOLD_": "1"}, wheel=WHEEL, python=Path("/p/python"))
     assert environment["MALLOC_TRIM_THRESHOLD_"] == "1"
     assert int(environment["MALLOC_MMAP_THRESHOLD_"]) == 32 * 2**20
+    assert environment["OPENBLAS_NUM_THREADS"] == "1"
 
 
 def test_threads_are_limited_when_asked_and_only_then() -> None:

@@ -81,6 +81,8 @@ def session_options(config: Config) -> ort.SessionOptions:
     options.execution_mode = EXECUTION_MODES[mode]
     level = int(config.get("optimization", {}).get("graph", {}).get("level", 0))
     options.graph_optimization_level = GRAPH_LEVELS.get(level, ort.GraphOptimizationLevel.ORT_ENABLE_ALL)
+    # The other steps are processes of their own: a thread that waits by spinning takes the core that one of them needs.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.enable_cpu_mem_arena = flag(config, "enable_mem_arena", True)
     options.enable_mem_pattern = flag(config, "enable_mem_pattern", True)
     for library in config.get("model_operations", {}).get("op_library_filename", []):
