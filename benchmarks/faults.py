@@ -88,8 +88,12 @@ def run(repository: Path, folder: Path, names: Sequence[str], every_s: float) ->
     """Break everything in turn; one line each. Exit status 1 if a request was lost or answered wrongly."""
     is_bad = False
     shutil.copytree(repository, folder / "repository")
-    preload = breaking.clock(folder) if "clock-jumps" in names else {}
-    with System(folder / "repository", folder, environment=preload) as system:
+    environment = {
+        # vLLM's engine in a process of its own, as on GPUs.
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "1",
+        **(breaking.clock(folder) if "clock-jumps" in names else {}),
+    }
+    with System(folder / "repository", folder, environment=environment) as system:
         for name in names:
             found = break_it(name, system, every_s)
             print(json.dumps(found), flush=True)

@@ -81,6 +81,9 @@ class Fuzzer:
                 words, wrong = models.ask(chance) if models and number % 2 else gateway.ask(client, chance)
                 if wrong and self._was_gone(client):
                     wrong = ""
+                    if models:  # gRPC waits long before it tries an address again that was dead
+                        models.close()
+                        models = Models(str(self._grpc))
                 if not wrong and number % LOOK_EVERY == LOOK_EVERY - 1:
                     words, wrong = "a right request", is_wrong(client)
                     self._say(f"{number + 1} sent, {len(self.found.wrong)} wrong")
@@ -146,15 +149,16 @@ def main() -> int:
             f"the server ended {found.ends} times",
             flush=True,
         )
-        described = subprocess.run(schemathesis(system.gateway, given.described_s, given.seed))
+        limits = ("--phases", "coverage,fuzzing", "--max-time", str(given.described_s))
+        described = subprocess.run(schemathesis(system.gateway, given.seed, *limits))
     return 1 if found.wrong or described.returncode else 0
 
 
-def schemathesis(url: str, seconds: int, seed: int) -> list[str]:
+def schemathesis(url: str, seed: int, *limits: str) -> list[str]:
     """The command that asks a gateway by its own description."""
     command = [str(Path(sys.executable).with_name("st")), "run", f"{url}/openapi.json", "--no-color"]
-    limits = ["--seed", str(seed), "--max-time", str(seconds), "--request-timeout", str(int(gateway.LIMIT_S))]
-    return [*command, *limits, "--phases", "coverage,fuzzing", "--checks", ",".join(CHECKS)]
+    options = ["--seed", str(seed), "--request-timeout", str(int(gateway.LIMIT_S)), "--checks", ",".join(CHECKS)]
+    return [*command, *options, *limits]
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ TEXTS: dict[str, Any] = {
     "LANGUAGE": "en",
 }
 # What a server says when a model raised an exception or lost its process.
-FAILED = ("Traceback", "Failed to process the request(s)", "not healthy", "Internal:")
+FAILED = ("Traceback", "Failed to process the request(s)", "not healthy", "Internal:", "a request failed")
 
 NEVER = (grpc.StatusCode.INTERNAL, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE)
 

@@ -34,7 +34,7 @@ def answer_problem(words: str, model: str, endpoint: Endpoint, has_begun: bool) 
     """What an error message inside a stream means; a model that has answered before is surely there."""
     if has_begun:
         return problems.rejected(model, words)
-    return (yield from problems.refusal(model, endpoint, words))
+    return (yield from problems.refusal(model, endpoint, words, has_answered=True))
 
 
 def service_problem(error: Any, what: str, endpoint: Endpoint, timeout_s: float) -> ClientError:

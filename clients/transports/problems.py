@@ -47,13 +47,14 @@ def closed(endpoint: Endpoint) -> EndpointError:
     return EndpointError(str(endpoint), "the client was closed", "an open one is needed", "Call connect() again.")
 
 
-def refusal(model: str, endpoint: Endpoint, words: str) -> Steps[ClientError]:
+def refusal(model: str, endpoint: Endpoint, words: str, *, has_answered: bool = False) -> Steps[ClientError]:
     """Why a call of a model failed: NotReady or Unreachable if that is it, otherwise RequestRejected.
 
-    A missing model, a full queue and a lost server look alike in the answer, so the server is asked.
+    A missing model, a full queue and a lost server look alike in the answer, so the server is asked. If it has
+    answered with `words` itself, it is there, be it too busy for one more question.
     """
     try:
         is_ready = yield lambda transport: transport.is_ready(model, PROBE_TIMEOUT_S)
     except ClientError:
-        return unreachable(endpoint, words)
+        return rejected(model, words) if has_answered else unreachable(endpoint, words)
     return rejected(model, words) if is_ready else not_ready(model, endpoint, words)
