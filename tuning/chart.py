@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 720, 340, 52, 44, 16, 16
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 720, 340, 52, 44, 16, 32
 FONT = 'font-family="sans-serif" font-size="12"'
 COLOURS = ("#b45309", "#0f766e")
 
@@ -33,7 +33,7 @@ def latency_chart(curves: Sequence[Curve], promise_s: float) -> str:
     ]
     for place, (curve, colour) in enumerate(zip(curves, COLOURS, strict=False)):
         parts += _curve(curve, colour, longest)
-        parts.append(_text(LEFT + 10, TOP + 16 + 16 * place, curve.name, colour))
+        parts.append(_text(WIDTH - RIGHT - 4, _y(0.35) + 18 * place, curve.name, colour, anchor="end"))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
