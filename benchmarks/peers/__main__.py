@@ -59,11 +59,14 @@ def run(name: str, rounds: int, *, anew: bool, only: list[str] | None, waits: bo
 
 
 def build() -> None:
-    """The model repository of tritonkit's side."""
+    """The model repository of tritonkit's side, from nothing: served code may have changed since."""
+    import shutil
+
     from benchmarks.peers.work.places import CACHE, ROOT
 
     command = [sys.executable, "-m", "tritonkit", "build", "detect", "transcribe", "assistant"]
     file = ROOT / "benchmarks" / "peers" / "pipelines.py"
+    shutil.rmtree(CACHE / "repository", ignore_errors=True)
     ours = [f"{file}:{name}" for name in ("both", "with_window", "without_window", "large")]
     subprocess.run(
         [*command, *ours, "--out", str(CACHE / "repository")], cwd=ROOT, check=True, stdout=subprocess.DEVNULL

@@ -111,13 +111,12 @@ def chats() -> list[list[dict[str, str]]]:
 def _answered(service: str, body: bytes) -> Any:
     from benchmarks.peers.work.services import SERVICES, ask_in
 
-    if service not in _LOADED:
-        if service in ("chat", "assistant"):
-            from benchmarks.peers.apps.hf_app import Writer
+    if service in ("chat", "assistant") and "writer" not in _LOADED:
+        from benchmarks.peers.apps.hf_app import Writer
 
-            _LOADED["writer"] = Writer()
-        if service != "chat":
-            _LOADED[service] = SERVICES["both" if service == "assistant" else service].load()
+        _LOADED["writer"] = Writer()
+    if service != "chat" and service not in _LOADED:
+        _LOADED[service] = SERVICES["both" if service == "assistant" else service].load()
     if service == "chat":
         return {"text": _LOADED["writer"].write(json.loads(body)["messages"])}
     if service == "assistant":

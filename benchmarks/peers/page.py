@@ -48,8 +48,7 @@ def page(known: dict[str, Any]) -> str:
     """The whole document."""
     parts = [INTRODUCTION, _machine(known["machine"])]
     for name, scenario in SCENARIOS.items():
-        if name in known["scenarios"]:
-            parts += _section(name, scenario, rows_of(known["scenarios"][name]))
+        parts += _section(name, scenario, rows_of(known["scenarios"].get(name, [])))
     return "\n\n".join(parts) + "\n"
 
 
@@ -65,6 +64,8 @@ def _section(name: str, scenario: Scenario, rows: Sequence[Row]) -> list[str]:
     parts = [f"## {scenario.title}", scenario.words]
     for callers in dict.fromkeys(row.callers for row in rows):
         parts += _table(scenario, [row for row in rows if row.callers == callers])
+    if not rows:
+        parts.append(f"Not measured yet: `python -m benchmarks.peers run {name}`.")
     return [*parts, *([REMARKS[name]] if name in REMARKS else [])]
 
 
@@ -80,7 +81,10 @@ def _table(scenario: Scenario, rows: Sequence[Row]) -> list[str]:
     callers = f"{ours.callers} caller{'s' if ours.callers > 1 else ''}"
     noise = max(row.others_share for row in rows)
     quiet = f"anything else took at most {noise:.0%} of the CPU"
-    return [f"**{callers}**, {ours.rounds} rounds, {quiet}: {_place(ours, ranked)}", "\n".join(lines)]
+    return [
+        f"**{callers}**, {ours.rounds} round{'s' if ours.rounds > 1 else ''}, {quiet}: {_place(ours, ranked)}",
+        "\n".join(lines),
+    ]
 
 
 def _place(ours: Row, ranked: Sequence[Row]) -> str:

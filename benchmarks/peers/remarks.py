@@ -1,3 +1,27 @@
 """What the tables do not say by themselves: causes, per scenario. Numbers are left to the tables."""
 
-REMARKS: dict[str, str] = {}
+PROCESSOR = (
+    "The models take nearly all of the time, and on a CPU neither network is faster in batches, so no server can be "
+    "far ahead of another: what is left is what each adds around them."
+)
+REMARKS = {
+    "detect": (
+        f"{PROCESSOR} With one caller, whoever has a window waits it out (5 ms, for callers that do not come); FastAPI "
+        "has none."
+    ),
+    "transcribe": (
+        f"{PROCESSOR} Only the decoder gains by batching: tritonkit's runs continuously, the peers' batch is fixed "
+        "until its longest recording is done. With one caller, the window of the encoder (10 ms) is waited out."
+    ),
+    "both": f"{PROCESSOR} With one caller, the windows of both networks are waited out.",
+    "gemm": (
+        "One caller waits out a window in which nobody else comes: the price of batching, and why a window is to be "
+        "derived from a latency target. With 32 callers it is what makes tritonkit several times as fast as the same "
+        "server without it."
+    ),
+    "chat": (
+        "The small Llama needs about 2 ms for a token, so what a server does for each token shows as with no other "
+        "model: Triton's stub, a gRPC message, and the client's own work on the same two cores. AsyncLLM has none of "
+        "these: it is called in the process of the load. The gateway adds FastAPI and server-sent events."
+    ),
+}

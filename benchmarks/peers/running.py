@@ -23,7 +23,7 @@ from benchmarks.peers.results import Round, round_of
 from benchmarks.peers.scenarios import Scenario
 from benchmarks.peers.work.places import ROOT, cores
 
-WARM_UP_S = 1.0
+WARM_UP_S, WARM_UP_CALLERS = 0.5, 2
 Log = Callable[[str], None]
 
 
@@ -55,7 +55,7 @@ async def run(
 async def _warmed_up(scenario: Scenario, contenders: Sequence[Running]) -> None:
     cases = cases_of(scenario.service)
     for one in contenders:
-        await one.measure(cases, max(scenario.callers), WARM_UP_S)
+        await one.measure(cases, WARM_UP_CALLERS, WARM_UP_S)
     for one in contenders:
         _halt(one)
 
