@@ -96,7 +96,7 @@ def _place(ours: Row, ranked: Sequence[Row]) -> str:
         return f"{ours.contender} is first, {ahead:.0%} more answers than {best.contender}."
     if ahead >= -CLOSE:
         return f"{ours.contender} and {best.contender} are level (within {CLOSE:.0%})."
-    place = 1 + sum(row.answers_per_s > ours.answers_per_s for row in others)
+    place = 1 + sum(ours.answers_per_s / row.answers_per_s < 1 - CLOSE for row in others)
     return f"{ours.contender} is number {place} of {len(ranked)}, {-ahead:.0%} fewer answers than {best.contender}."
 
 
