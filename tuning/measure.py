@@ -25,6 +25,8 @@ from tuning.served import Served
 from tuning.times import ServiceTimes
 
 GATHER_US = 40_000
+GATHER_US_PER_MB = 10_000  # of all that comes together
+SETTLED_WITHIN_S = 10.0
 SETTLE_S = 0.004
 WARM = 3
 LATER = 3.0
@@ -71,7 +73,8 @@ def measure_batches(
         TuningError: requests that were sent together did not run together.
     """
     name = item.request.model
-    served.load(name, gathering(config))
+    size_mb = max(sizes) * sum(tensor.byte_size for tensor in item.request.tensors) / 1e6
+    served.load(name, gathering(config, max(GATHER_US, round(GATHER_US_PER_MB * size_mb))))
     seconds: dict[int, list[float]] = {size: [] for size in sizes}
     found: dict[int, list[Burst]] = {size: [] for size in sizes}
 
@@ -161,12 +164,12 @@ def undisturbed(seconds: Sequence[float]) -> list[float]:
     return [one for one in seconds if one <= limit]
 
 
-def gathering(config: Mapping[str, Any]) -> dict[str, Any]:
+def gathering(config: Mapping[str, Any], window_us: int) -> dict[str, Any]:
     """The config with a window long enough for requests to come together, and one instance."""
     groups = [dict(group) for group in config.get("instance_group", ())] or [{}]
     return {
         **config,
-        "dynamic_batching": {"max_queue_delay_microseconds": GATHER_US},
+        "dynamic_batching": {"max_queue_delay_microseconds": window_us},
         "instance_group": [{**groups[0], "count": 1}],
     }
 
@@ -195,11 +198,18 @@ async def burst(served: Served, send: Send, model: str, size: int, item: int = 0
 
 async def settled(where: Endpoint, model: str, before: Mapping[str, ModelCounts], size: int) -> dict[str, ModelCounts]:
     """What the server counted since `before`, once it has counted all: it does so a moment after it has answered."""
-    while True:
+    limit = time.monotonic() + SETTLED_WITHIN_S
+    while time.monotonic() < limit:
         await asyncio.sleep(SETTLE_S)
         counts = {name: one - before[name] for name, one in model_counts(where, (model,)).items()}
         if counts[model].requests >= size:
             return counts
+    raise TuningError(
+        model,
+        f"the server counted {counts[model].requests} of {size} answers after {SETTLED_WITHIN_S:g} s",
+        "a server that counts what it answers is needed",
+        "Look into its log",
+    )
 
 
 def execution_s(counts: ModelCounts) -> float:
