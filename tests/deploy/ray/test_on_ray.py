@@ -70,10 +70,21 @@ def test_engine_that_hangs_is_noticed_and_replaced(seen: SimpleNamespace) -> Non
     assert (seen.hung_replaced, seen.hung_later) == (True, False)
 
 
+def test_changed_config_file_rolls_the_replicas_over_with_no_request_failed(seen: SimpleNamespace) -> None:
+    rolled_over, statuses, environments = seen.rolled
+    assert (rolled_over, statuses) == (True, [200])
+    assert environments == ["changed"], "the application's runtime environment reaches its server"
+
+
+def test_nobody_asking_leaves_no_replica_and_the_first_who_asks_is_answered(seen: SimpleNamespace) -> None:
+    assert seen.none_and_back == [True, 200]
+
+
 def test_no_server_is_left_when_the_application_ends(seen: SimpleNamespace) -> None:
     assert seen.left == 0
 
 
 def test_batch_spread_over_workers_does_every_row_once(seen: SimpleNamespace) -> None:
-    assert seen.batch == [200, 1]
+    assert seen.batch == [[200, 1], [200, 1]]
+    assert seen.same, "with the models in the workers as on a server"
     assert seen.rows == [f"n{number}" for number in range(200) if number != 7]

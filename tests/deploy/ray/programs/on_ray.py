@@ -16,18 +16,21 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import ray
+import yaml
 from ray import serve
 from ray.cluster_utils import Cluster
+from ray.serve.schema import ServeDeploySchema
 
 from batch.cluster import ray_cluster
 from batch.job import Job, run_job
 from batch.on_ray import do_on_ray
-from deploy.ray.orders import APPLICATION, DEPLOYMENT, Orders
+from deploy.ray.orders import APPLICATION, DEPLOYMENT, Orders, config_of
 from deploy.ray.running import serving
 
 BEGAN = time.monotonic()
@@ -63,6 +66,9 @@ def main(folder: Path) -> None:
         with serving(orders, host="127.0.0.1", port=port) as handle:
             seen["seconds_serve"] = round(time.monotonic() - BEGAN, 1)
             seen |= examined(handle, f"http://127.0.0.1:{port}")
+            began = time.monotonic()
+            seen |= rolled(orders, f"http://127.0.0.1:{port}", port)
+            seen["seconds_rolled"] = round(time.monotonic() - began, 1)
         seen["left"] = int(not wait(lambda: not tritons(), 10))
         seen |= batch(folder)
     print(json.dumps(seen), flush=True)
@@ -81,15 +87,23 @@ def two_nodes(folder: str) -> Iterator[str]:
 
 
 def batch(folder: Path) -> dict[str, Any]:
-    """A batch whose workers each own a server."""
-    source = folder / "in.jsonl"
+    """A batch on two workers with the models in themselves, then on one that owns a server."""
+    source, repository = folder / "in.jsonl", folder / "repository"
     rows = [{"id": f"n{number}", "prompt": "x", "words": 1} for number in range(200)]
     rows[7] = {"id": "n7"}
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
     job = Job(source=source, out=folder / "out.jsonl", pipeline="llm", in_flight=8)
+    offline = replace(job, out=folder / "offline.jsonl", offline=str(repository))
     began = time.monotonic()
-    progress = run_job(job, do_on_ray("auto", 2, folder / "repository", lambda line: None))
-    return {"batch": [progress.done, progress.bad], "seconds_batch": round(time.monotonic() - began, 1)}
+    done = [
+        run_job(offline, do_on_ray("auto", 2, None, lambda line: None)),
+        run_job(job, do_on_ray("auto", 1, repository, lambda line: None)),
+    ]
+    return {
+        "batch": [[one.done, one.bad] for one in done],
+        "same": offline.out.read_text() == job.out.read_text(),
+        "seconds_batch": round(time.monotonic() - began, 1),
+    }
 
 
 def examined(handle: Any, url: str) -> dict[str, Any]:
@@ -172,6 +186,30 @@ def hung(handle: Any, url: str) -> dict[str, Any]:
     }
 
 
+def rolled(orders: Orders, url: str, port: int) -> dict[str, Any]:
+    """The config file, as `serve deploy` applies it, changes the application while it is asked; then nobody asks."""
+    changed = replace(orders, least=0, env={"TRITONKIT_SEEN": "changed"}, cpus=0.4)
+    config = yaml.safe_load(yaml.safe_dump(config_of(changed, host="127.0.0.1", port=port)))
+    (before,) = tritons()
+    stop, statuses = threading.Event(), []
+
+    def ask() -> None:
+        while not stop.is_set():
+            statuses.append(post(url, "/llm", QUESTION)[0])
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(ask)
+        serve.context._get_global_client().deploy_apps(ServeDeploySchema.model_validate(config))
+        rolled_over = wait(lambda: bool(tritons()) and before not in tritons() and replicas() == 1, 40)
+        environments = [psutil.Process(one).environ().get("TRITONKIT_SEEN") for one in tritons()]
+        stop.set()
+    to_none = wait(lambda: replicas() == 0 and not tritons(), 30)
+    return {
+        "rolled": [rolled_over, sorted(set(statuses)), environments],
+        "none_and_back": [to_none, post(url, "/llm", QUESTION, limit_s=90)[0]],
+    }
+
+
 def failed(answer: Any) -> bool:
     try:
         return answer.result(timeout_s=30)["text"] == ""
@@ -216,11 +254,11 @@ def wait(is_so: Callable[[], bool], limit_s: float) -> bool:
     return False
 
 
-def post(url: str, path: str, fields: Any, accept: str = "application/json") -> tuple[int, str]:
+def post(url: str, path: str, fields: Any, accept: str = "application/json", limit_s: float = 30) -> tuple[int, str]:
     headers = {"content-type": "application/json", "accept": accept}
     request = urllib.request.Request(f"{url}{path}", json.dumps(fields).encode(), headers)
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=limit_s) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
