@@ -124,6 +124,11 @@ def served_by(server: EmbeddedServer) -> dict[str, int]:
 @pytest.mark.server
 def test_requests_are_shared_between_the_chains_and_a_missing_one_is_made_up_for(two: Any, checkout: Path) -> None:
     photo = (checkout / "samples" / "coffee.jpg").read_bytes()
+    before = served_by(two)  # by the warm-up
+
+    def more() -> tuple[int, ...]:
+        return tuple(count - before[model] for model, count in served_by(two).items())
+
     with connect(f"grpc://{two.grpc}", chains=2) as client:
         labels: list[str] = []
         threads = [
@@ -135,18 +140,18 @@ def test_requests_are_shared_between_the_chains_and_a_missing_one_is_made_up_for
         for thread in threads:
             thread.join(30)
         assert labels == ["cup"] * 8
-        assert served_by(two) == {"yolo": 4, "yolo_gpu1": 4}
+        assert more() == (4, 4)
 
         async def ask() -> list[Any]:
             async with connect_async(f"grpc://{two.grpc}", chains=2) as other:
                 return await asyncio.gather(*(other.detect(photo) for _ in range(4)))
 
         assert len(asyncio.run(ask())) == 4
-        assert served_by(two) == {"yolo": 6, "yolo_gpu1": 6}
+        assert more() == (6, 6)
 
         control = tritonclient.http.InferenceServerClient(two.http)
         control.unload_model("detect_gpu1")
         assert [client.detect(photo).items[0].label for _ in range(4)] == ["cup"] * 4
-        assert served_by(two) == {"yolo": 10, "yolo_gpu1": 6}
+        assert more() == (10, 6)
         control.load_model("detect_gpu1")
         control.close()
