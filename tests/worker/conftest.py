@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import os
+import signal
 import socket
 import subprocess
 import time
@@ -54,10 +56,12 @@ def transactional_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
     host, port = address.split(":")
     folder = tmp_path_factory.mktemp("noida")
     command = [str(program), "start", "--data-dir", str(folder), "--only", "kafka", "--kafka-port", port]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command, cwd=folder, start_new_session=True, **quiet)
     wait_for_port(process, host, int(port))
     yield address
-    process.terminate()
+    # What was started waits for the broker itself, a process below it, and does not end it.
+    os.killpg(process.pid, signal.SIGTERM)
     process.wait(10)
 
 

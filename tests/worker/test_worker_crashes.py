@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -116,4 +117,5 @@ def test_worker_that_was_taken_for_dead_commits_nothing_beside_its_successor(
         return is_committed, await topics.read("fence.out", lambda records: len(records) == 1)
 
     is_committed, records = within(live(), 30)
+    gc.collect()  # what the shut-out producer leaves is told to the log here, not while Python 3.11 compiles something
     assert is_committed and [one.key for one in records] == [b"alive"]
