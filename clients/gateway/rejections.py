@@ -13,6 +13,8 @@ from clients.errors import RequestRejected
 # `in ensemble 'x', ` is Triton's, in front of what a step of an ensemble said.
 ABOUT_INPUT = re.compile(r"(?:in ensemble '[^']*', )?[A-Z][A-Z_]*(?:, [A-Z][A-Z_]*)*: ")
 
+FULL = re.compile(r"(?:in ensemble '[^']*', )?llm: too many requests: ")
+
 
 def is_wrong_input(words: str) -> bool:
     """Whether a model complained about an input, so that sending the same again can't help."""
@@ -22,4 +24,6 @@ def is_wrong_input(words: str) -> bool:
 def is_full(error: RequestRejected) -> bool:
     """Whether a queue of the server was full, so that sending the same again later may help."""
     cause = error.__cause__
+    if FULL.match(error.found):
+        return True
     return isinstance(cause, grpc.RpcError) and cause.code() == grpc.StatusCode.UNAVAILABLE

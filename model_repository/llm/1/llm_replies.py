@@ -44,6 +44,10 @@ class Replies:
     def fail_as_cancelled(self) -> None:
         self.fail("llm: the request was cancelled", pb_utils.TritonError.CANCELLED)
 
+    def fail_as_full(self, count: int) -> None:
+        found = f"llm: too many requests: {count} are being answered or wait"
+        self.fail(f"{found}; fewer are needed; send it later", pb_utils.TritonError.UNAVAILABLE)
+
     def is_cancelled(self) -> bool:
         """Whether the client went away. Asks the server: to be called beside the event loop, not in it."""
         with self._lock:

@@ -16,6 +16,7 @@ from llm_metrics import Measures, stat_loggers
 
 ENGINE_EXIT_S = 1.0  # then it is killed; it holds nothing that would be lost
 DEATHS_IN_AN_HOUR = 3
+WAITING = 16  # times what the engine works on at once: whoever comes later would wait too long, and memory must end
 
 
 class Engine:
@@ -35,6 +36,7 @@ class Engine:
         self._llm = llm_engine.start_engine(self._arguments, stat_loggers(self.measures))
         self.suggested = self._llm.model_config.get_diff_sampling_param()
         self.vocabulary_size = self._llm.model_config.get_vocab_size()
+        self.most_requests = WAITING * self._llm.vllm_config.scheduler_config.max_num_seqs
         self.max_model_len = self._llm.model_config.max_model_len
         self.tokenizer = self._llm.get_tokenizer()
 

@@ -74,6 +74,10 @@ class Service:
         if self._lifelines.is_broken(ask.id):
             replies.fail_as_cancelled()
             return
+        if len(self._tasks) >= self._engine.most_requests:
+            self._lifelines.release(ask.id)
+            replies.fail_as_full(len(self._tasks))
+            return
         task = self._loop.create_task(self._answer_or_fail(ask, replies))
         self._tasks[task] = Running(ask.id, replies)
         task.add_done_callback(self._ended)

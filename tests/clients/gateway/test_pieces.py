@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import soundfile
 
+from clients.errors import RequestRejected
 from clients.gateway.captions import clock, vtt
 from clients.gateway.media import bytes_of_base64, bytes_of_data_url, samples_of
 from clients.gateway.pieces import LONGEST_S, pieces
-from clients.gateway.problems import Problem
+from clients.gateway.problems import Problem, problem_from
 from clients.gateway.rejections import is_wrong_input
 from clients.gateway.sampling import sampling_options, seeds
 from clients.values import Segment
@@ -80,6 +81,12 @@ def test_a_small_file_with_hours_of_silence_is_refused_before_it_is_unpacked() -
 )
 def test_whose_fault_it_is_shows_in_the_first_words(words: str, is_wrong: bool) -> None:
     assert is_wrong_input(words) is is_wrong
+
+
+@pytest.mark.parametrize("where", ["", "in ensemble 'assistant', "])
+def test_a_full_model_is_no_fault_of_the_request(where: str) -> None:
+    problem = problem_from(RequestRejected("llm", f"{where}llm: too many requests: 32 are being answered or wait; ..."))
+    assert (problem.status, problem.code) == (429, "queue_full")
 
 
 def test_what_asks_for_nothing_is_not_sent_on() -> None:

@@ -49,8 +49,21 @@ def check_tools(llm: Llm) -> None:
         gateway.stop()
 
 
+def check_that_it_ends_to_take_requests(llm: Llm) -> None:
+    """16 times as many as the engine works on at once are taken; more are told so at once."""
+    most, too_many = 16 * 2, 5
+    stream, refused = llm.stream(), []
+    for _ in range(most + too_many):
+        stream.send(PROMPT="Hello", SAMPLING_PARAMETERS='{"ignore_eos": true, "max_tokens": 1000}')
+    while len(refused) < too_many:
+        _, error = stream.responses.get(timeout=30)
+        refused += [] if error is None else [error.message()]
+    assert all("llm: too many requests: 32 are being answered or wait" in one for one in refused)
+    stream.close(cancel=True)
+
+
 def ask(client: openai.OpenAI, messages: list[Any] = ASKED, **options: Any) -> Any:
-    return client.chat.completions.create(**{"model": "llm", "messages": messages, "max_tokens": 60, **options})
+    return client.chat.completions.create(**{"model": "llm", "messages": messages, "max_tokens": 120, **options})
 
 
 def the_template_is_given_tools(client: openai.OpenAI) -> None:
@@ -71,7 +84,8 @@ def a_chosen_tool_is_called(client: openai.OpenAI) -> None:
     with ask(client, **options, stream=True) as stream:
         deltas = [chunk.choices[0].delta for chunk in stream]
     (streamed,) = [one for delta in deltas for one in delta.tool_calls or ()]
-    assert (streamed.index, streamed.function) == (0, call.function)
+    assert streamed.index == 0 and streamed.function
+    assert (streamed.function.name, streamed.function.arguments) == ("wind", call.function.arguments)
     assert not any(delta.content for delta in deltas)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from llm_own import TEMPLATE, WITHOUT_SPACES, check_tools
+from llm_own import TEMPLATE, WITHOUT_SPACES, check_that_it_ends_to_take_requests, check_tools
 from llm_serving import chat, joined, server, write_llm
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
@@ -22,8 +22,9 @@ def engine_pids() -> set[int]:
 
 def test_a_dead_engine_is_told_to_those_it_left_and_started_anew(tmp_path: Path) -> None:
     others = engine_pids()
-    with server(write_llm(tmp_path, TEMPLATE, **WITHOUT_SPACES)) as llm:
+    with server(write_llm(tmp_path, TEMPLATE, **WITHOUT_SPACES, max_num_seqs=2)) as llm:
         check_tools(llm)
+        check_that_it_ends_to_take_requests(llm)
         expected = joined(llm.ask(MESSAGES=MESSAGES))
         (engine,) = engine_pids() - others
         with llm.stream() as stream:
