@@ -38,7 +38,7 @@ halted (`SIGSTOP`; Ray, which does not bear it, idles). The load is closed: so m
 was answered, with inputs of different sizes. A wrong answer (text not equal, a number off by more than 0.01 + 0.2 %)
 is an error, not an answer. Values are medians over the rounds. CPU is that of all processes of the server per answer;
 memory is the most that they had under load (PSS, what processes share counted once). Client and servers share the
-cores, as everywhere on one machine."""
+cores, as everywhere on one machine. Where a round holds few answers, p95 and p99 are its slowest one."""
 
 CHAT_HEAD = "| | answers/s | of tritonkit | first word p50 | p95 | whole p50 | p95 | p99 | CPU s | memory | errors |"
 HEAD = "| | answers/s | of tritonkit | p50 | p95 | p99 | CPU s | memory | errors |"
