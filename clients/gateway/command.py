@@ -102,9 +102,13 @@ def listening(host: str, port: int) -> socket.socket:
     """A socket that listens; taken before anything else, so that its port is known and surely ours."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=1024)
+        listener = socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         fail(f"--port {port}: {error.strerror or error}. Give another, or 0 for a free one.")
+    # A piece of an answer leaves at once; connections inherit it. asyncio forgets it for sockets like this one: the
+    # kernel then holds the second piece for the 40 ms after which a client acknowledges the first.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 async def serve(app: object, listener: socket.socket, has_keys: bool) -> int:
