@@ -54,15 +54,22 @@ class Found:
 class Fuzzer:
     """Asks one gateway, and the server behind it if its address is given."""
 
-    def __init__(self, url: str, grpc: str | None, seed: int, say: Callable[[str], None] = lambda line: None) -> None:
+    def __init__(
+        self,
+        url: str,
+        grpc: str | None,
+        seed: int,
+        say: Callable[[str], None] = lambda line: None,
+        callers: int = CALLERS,
+    ) -> None:
         self.found = Found()
-        self._url, self._grpc, self._seed, self._say = url, grpc, seed, say
+        self._url, self._grpc, self._seed, self._say, self._callers = url, grpc, seed, say, callers
         self._lock, self._mending = threading.Lock(), threading.Lock()
 
     def run(self, count: int) -> Found:
         """Send `count` requests, each made from the seed and its number alone, half of them to the server."""
         numbers = iter(range(count))
-        callers = [threading.Thread(target=self._call, args=(numbers,)) for _ in range(CALLERS)]
+        callers = [threading.Thread(target=self._call, args=(numbers,)) for _ in range(self._callers)]
         for one in callers:
             one.start()
         for one in callers:
