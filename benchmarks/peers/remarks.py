@@ -14,6 +14,13 @@ REMARKS = {
         "until its longest recording is done. With one caller, the window of the encoder (10 ms) is waited out."
     ),
     "both": f"{PROCESSOR} With one caller, the windows of both networks are waited out.",
+    "frame": "What shared memory takes away is the copies of the tensor on its way through gRPC.",
+    "assistant": (
+        f"{PROCESSOR} One ensemble works on the recording and the picture at the same time; the client that calls step "
+        "by step does one after the other. On two cores both want all of them at once, which costs more than it saves "
+        "(see the CPU seconds): likely why the steps are ahead here, in a single round. The peers' CPU seconds with "
+        "one caller are those of a `vllm serve`, whose parts look for work all the time."
+    ),
     "gemm": (
         "One caller waits out a window in which nobody else comes: the price of batching, and why a window is to be "
         "derived from a latency target. With 32 callers it is what makes tritonkit several times as fast as the same "
@@ -22,6 +29,8 @@ REMARKS = {
     "chat": (
         "The small Llama needs about 2 ms for a token, so what a server does for each token shows as with no other "
         "model: Triton's stub, a gRPC message, and the client's own work on the same two cores. AsyncLLM has none of "
-        "these: it is called in the process of the load. The gateway adds FastAPI and server-sent events."
+        "these: it is called in the process of the load. The gateway adds FastAPI and server-sent events; it was "
+        "measured when the kernel still held its second piece back for 40 ms (Nagle's algorithm), "
+        "which is in its first word here and has been put right since."
     ),
 }
