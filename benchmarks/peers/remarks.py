@@ -14,7 +14,12 @@ REMARKS = {
         "until its longest recording is done. With one caller, the window of the encoder (10 ms) is waited out."
     ),
     "both": f"{PROCESSOR} With one caller, the windows of both networks are waited out.",
-    "frame": "What shared memory takes away is the copies of the tensor on its way through gRPC.",
+    "frame": (
+        "Shared memory takes away the copies of the tensor on its way through gRPC. FastAPI reads the body into its "
+        "own process and needs no further one; tritonkit's client makes a new region for each request, has it "
+        "registered and unregistered, and the tensor is copied once more into the memory of the server's stub. With "
+        "several callers this overlaps."
+    ),
     "assistant": (
         f"{PROCESSOR} One ensemble works on the recording and the picture at the same time; the client that calls step "
         "by step does one after the other. On two cores both want all of them at once, which costs more than it saves "
@@ -24,7 +29,8 @@ REMARKS = {
     "gemm": (
         "One caller waits out a window in which nobody else comes: the price of batching, and why a window is to be "
         "derived from a latency target. With 32 callers it is what makes tritonkit several times as fast as the same "
-        "server without it."
+        "server without it. Ray Serve's first round failed: it had been halted for minutes like the others, which it does "
+        "not survive, and has not been halted since."
     ),
     "chat": (
         "The small Llama needs about 2 ms for a token, so what a server does for each token shows as with no other "
