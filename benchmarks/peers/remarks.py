@@ -29,8 +29,8 @@ REMARKS = {
     "gemm": (
         "One caller waits out a window in which nobody else comes: the price of batching, and why a window is to be "
         "derived from a latency target. With 32 callers it is what makes tritonkit several times as fast as the same "
-        "server without it. Ray Serve's first round failed: it had been halted for minutes like the others, which it does "
-        "not survive, and has not been halted since."
+        "server without it. Ray Serve's first round failed: it had been halted for minutes like the others, which it "
+        "does not survive; it has not been halted since."
     ),
     "chat": (
         "The small Llama needs about 2 ms for a token, so what a server does for each token shows as with no other "
