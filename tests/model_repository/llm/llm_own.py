@@ -6,6 +6,7 @@ bound to be, which is what is asked of it here.
 
 import json
 import sys
+import time
 from typing import Any
 
 import openai
@@ -60,6 +61,10 @@ def check_that_it_ends_to_take_requests(llm: Llm) -> None:
         refused += [] if error is None else [error.message()]
     assert all("llm: too many requests: 32 are being answered or wait" in one for one in refused)
     stream.close(cancel=True)
+    end = time.monotonic() + 20
+    while llm.ask(PROMPT="Hello", SAMPLING_PARAMETERS='{"max_tokens": 1}')[-1].error:
+        assert time.monotonic() < end, "those that went away still keep others out"
+        time.sleep(0.1)
 
 
 def ask(client: openai.OpenAI, messages: list[Any] = ASKED, **options: Any) -> Any:
