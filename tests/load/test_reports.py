@@ -21,9 +21,8 @@ from load.words import duration, read_duration, read_share, share
 def record(intended_s: float, latency_s: float, outcome: Outcome = Outcome.RIGHT, words: str = "") -> Record:
     ended_s = intended_s + latency_s
     token_s = (ended_s - 0.02, ended_s - 0.01) if outcome is Outcome.RIGHT else ()
-    return Record(
-        item=0, intended_s=intended_s, sent_s=intended_s, ended_s=ended_s, outcome=outcome, words=words, token_s=token_s
-    )
+    times = {"intended_s": intended_s, "sent_s": intended_s, "ended_s": ended_s, "first_s": ended_s - 0.03}
+    return Record(item=0, outcome=outcome, words=words, token_s=token_s, **times)
 
 
 def counts(requests: int, seconds: float, sizes: dict[int, int]) -> ModelCounts:
@@ -101,6 +100,7 @@ def test_json_holds_the_same_numbers_and_null_where_there_is_none() -> None:
     assert found["requests"] == 100 and found["outcomes"]["failed"] == 10 and found["error_rate"] == pytest.approx(0.1)
     assert found["latency_s"]["p50"] == pytest.approx(0.099, abs=0.002)
     assert found["between_tokens_s"]["p50"] == pytest.approx(0.01)
+    assert found["first_token_s"]["p50"] - found["first_part_s"]["p50"] == pytest.approx(0.01)
     assert found["models"]["yolo"]["mean_batch"] == 3 and found["models"]["yolo"]["queue_s"] == pytest.approx(0.1)
     assert sum(one["right"] + one["not_right"] for one in found["timeline"]) == 100
     nothing = summary(result(MIXED[9:10]), {})
