@@ -20,7 +20,6 @@ from tuning.measure import Measured, measure_batches
 from tuning.served import Served, served
 from tuning.settings import Serving
 from tuning.simulate import simulate
-from tuning.tune import Tuner, Wish
 
 pytestmark = pytest.mark.server
 MODEL = "timed"
@@ -85,22 +84,3 @@ def test_latencies_that_were_not_measured_are_predicted(
     alone = simulate(replace(network, stations={MODEL: apart}), poisson(per_s, SECONDS, seed=tries.index(best)))
     off = [abs(alone.latency_s(share) / real - 1) for share, real in zip((0.5, 0.95), best.real[1:], strict=True)]
     assert max(off) > NEAR
-
-
-def test_a_model_is_tuned_by_measuring_simulating_and_measuring_again(
-    at: Served, items: Any, config: dict[str, Any]
-) -> None:
-    at.load(MODEL, {**config, "dynamic_batching": {"max_queue_delay_microseconds": 200_000}})
-    told: list[str] = []
-    wish = Wish(promise_s=0.25, per_s=12.0, seconds=1.5, repeats=2)
-    tuned = Tuner(at, MODEL, items[:1], wish, told.append).tune()
-    window = tuned.parts[MODEL]["dynamic_batching"]
-    assert window["max_queue_delay_microseconds"] < 100_000, "nobody waits 200 ms for one that may come"
-    assert tuned.after is not None and tuned.after.p95_s < tuned.before.p95_s
-    assert tuned.limits[1] > tuned.limits[0]
-    assert tuned.measurements <= 6
-    assert at.config(MODEL)["dynamic_batching"]["max_queue_delay_microseconds"] in (
-        window["max_queue_delay_microseconds"],
-        str(window["max_queue_delay_microseconds"]),
-    ), "the better settings stay loaded"
-    assert any("settings simulated" in line for line in told)
