@@ -158,13 +158,11 @@ def cpu_by_process() -> dict[str, tuple[float, float]]:
 def traced(server: Server, http: str, traces: Path, names: Sequence[str], requests: int = 15) -> None:
     """Print the timeline of the middle one of so many requests to each ensemble, and what is not a model's own time."""
     server.trace()
-    number = 0
     for name in names:
         timelines, config = [], ensemble_config(http, name)
-        for _ in range(requests):
+        for number in range(requests):
             getattr(server, name)()
-            timelines.append(read_trace(wait_for_trace(traces, number), config))
-            number += 1
+            timelines.append(read_trace(wait_for_trace(traces, name, number), config))
         one = middle(timelines)
         between = sum(step.gap_s + step.queue_s + step.input_s + step.output_s for step in one.steps) + one.after_s
         print(f"\n{as_text(one)}\nall but compute: {1000 * between:.2f} ms of {1000 * one.took_s:.1f} ms")

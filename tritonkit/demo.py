@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -25,14 +26,14 @@ PIPELINES = ("transcribe", "detect", "assistant")
 
 
 class Demo:
-    """One run: a server, a client, and the number of requests traced so far."""
+    """One run: a server, a client, and how often each pipeline was asked so far."""
 
     def __init__(self, repository: Path, cache: Path, console: Console) -> None:
         self.console = console
         self._repository = repository
         self._cache = cache
         self._traces = Path()
-        self._requests = 0
+        self._asked_so_far: Counter[str] = Counter()
         self._http = ""
 
     def run(self, recording: Path, photo: Path, question: str) -> None:
@@ -73,7 +74,7 @@ class Demo:
         """The first request of each model pays for what is made once; the demo shows the ones after it."""
         for _ in client.ask(recording, photo, "Ready?"):
             pass
-        self._requests += 1
+        self._asked_so_far["assistant"] += 1
 
     @contextmanager
     def _asked(self, pipeline: str, title: str) -> Iterator[None]:
@@ -81,8 +82,8 @@ class Demo:
         began = time.monotonic()
         yield
         took_s = time.monotonic() - began
-        path = wait_for_trace(self._traces, self._requests)
-        self._requests += 1
+        path = wait_for_trace(self._traces, pipeline, self._asked_so_far[pipeline])
+        self._asked_so_far[pipeline] += 1
         table = Table("step", "starts at", "queue", "takes", box=None, pad_edge=False, header_style="dim")
         for step in read_trace(path, ensemble_config(self._http, pipeline)).steps:
             times = (step.start_s, step.queue_s, step.took_s)

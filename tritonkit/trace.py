@@ -82,15 +82,28 @@ def trace_flags(folder: Path, level: str = "TIMESTAMPS") -> list[str]:
     return [f"--trace-config={setting}" for setting in settings]
 
 
-def wait_for_trace(folder: Path, number: int, limit_s: float = 10.0) -> Path:
-    """The file of the n-th traced request (from 0), written a little after its answer."""
-    path = folder / f"trace.{number}"
+def wait_for_trace(folder: Path, model: str, number: int, limit_s: float = 10.0) -> Path:
+    """The file of a model's n-th traced request (from 0), written a little after its answer.
+
+    Others may be traced between: a client that streams sends a request to the language model beside the ensemble's.
+    """
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
-        if path.exists() and path.read_text().rstrip().endswith("]"):
-            return path
+        files = sorted(folder.glob("trace.*"), key=lambda path: int(path.suffix[1:]))
+        own = [path for path in files if _asked_model(path) == model]
+        if len(own) > number:
+            return own[number]
         time.sleep(0.01)
-    raise TimeoutError(f"{path}: the server has not written it after {limit_s:g} s")
+    raise TimeoutError(f"{folder}: no trace of request {number} to {model} after {limit_s:g} s")
+
+
+def _asked_model(path: Path) -> str | None:
+    """Whose request this is the trace of; None while it is being written."""
+    try:
+        models, _, parents = _events(path)
+    except json.JSONDecodeError:
+        return None
+    return next((models[number] for number, parent in parents.items() if parent == 0), None)
 
 
 def read_trace(path: Path, config: Mapping[str, Any]) -> Timeline:

@@ -35,7 +35,7 @@ def trace_request(
         timelines = []
         for number in range(requests + 2):
             _ask(client, pipeline, recording, photo, question)
-            timelines.append(read_trace(wait_for_trace(Path(folder), number), config))
+            timelines.append(read_trace(wait_for_trace(Path(folder), pipeline, number), config))
     return middle(timelines[2:])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tritonkit.timeline import PARTS, as_page, as_svg, as_text, parts_of
-from tritonkit.trace import Timeline, read_trace
+from tritonkit.trace import Timeline, read_trace, wait_for_trace
 from tritonkit.tracing import middle
 
 MS = 1_000_000
@@ -53,6 +53,15 @@ def timeline(tmp_path: Path) -> Timeline:
 
 def ms(*seconds: float) -> list[float]:
     return [round(1000 * value, 3) for value in seconds]
+
+
+def test_the_trace_of_a_pipeline_is_found_among_others(tmp_path: Path) -> None:
+    for number, model in enumerate(["whole", "llm", "whole", "llm"]):
+        (tmp_path / f"trace.{number}").write_text(json.dumps(entries(number, model, 0, REQUEST_START=1)))
+    (tmp_path / "trace.10").write_text(json.dumps(entries(10, "whole", 0, REQUEST_START=1))[:-1])  # being written
+    assert wait_for_trace(tmp_path, "whole", 1).name == "trace.2"
+    with pytest.raises(TimeoutError, match="no trace of request 2 to whole"):
+        wait_for_trace(tmp_path, "whole", 2, limit_s=0.05)
 
 
 def test_a_step_is_gap_queue_input_compute_and_output(timeline: Timeline) -> None:
