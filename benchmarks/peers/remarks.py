@@ -6,8 +6,8 @@ PROCESSOR = (
 )
 REMARKS = {
     "detect": (
-        f"{PROCESSOR} FastAPI with one caller is the network called in the very process that reads the request, as fast "
-        "as no server at all: nothing crosses to another process, and ONNX Runtime's threads wait by spinning, which "
+        f"{PROCESSOR} FastAPI with one caller calls the network in the very process that reads the request, as fast as "
+        "no server at all: nothing crosses to another process, and ONNX Runtime's threads wait by spinning, which "
         "tritonkit turned off since it costs more than it gives as soon as others want the cores (8 callers)."
     ),
     "transcribe": (
@@ -39,7 +39,6 @@ REMARKS = {
         "The small Llama needs about 2 ms for a token, so what a server does for each token shows as with no other "
         "model: Triton's stub, a gRPC message, and the client's own work on the same two cores. AsyncLLM has none of "
         "these: it is called in the process of the load. The gateway adds FastAPI and server-sent events. Transformers "
-        "answers whole, not streamed, one caller after the other: ahead while there is one, and a third of the rest with "
-        "eight."
+        "answers whole, not streamed, one caller after the other: ahead while there is one, far behind with eight."
     ),
 }
