@@ -1,6 +1,5 @@
 """Shared memory with a real server: nothing stays behind, however a client ends."""
 
-import math
 import os
 import signal
 import subprocess
@@ -162,14 +161,14 @@ def test_a_living_clients_region_is_not_cleared_by_another(
 
 
 @pytest.mark.slow
-def test_shared_memory_is_faster_for_ten_megabytes(stand_ins: Any, nothing_is_left: None) -> None:
-    """Both sides in turn, the best of each: what else the machine does hits both."""
+def test_shared_memory_is_cheaper_for_ten_megabytes(stand_ins: Any, nothing_is_left: None) -> None:
+    """By the client's own processor time, both sides in turn: the clock tells what else the machine does."""
     samples = np.ones(2_500_000, np.float32)
-    best = {True: math.inf, False: math.inf}
+    spent = {True: 0.0, False: 0.0}
     with connect(stand_ins.grpc, shared_memory=True) as shared, connect(stand_ins.grpc) as plain:
         for _ in range(15):
             for client, is_shared in ((shared, True), (plain, False)):
-                begin = time.perf_counter()
+                begin = time.process_time()
                 client.transcribe(samples)
-                best[is_shared] = min(best[is_shared], time.perf_counter() - begin)
-    assert best[True] < best[False]
+                spent[is_shared] += time.process_time() - begin
+    assert 2 * spent[True] < spent[False]
