@@ -6,7 +6,6 @@ Skipped, with what is missing, where there is no GPU, no docker engine or no ima
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import time
 import urllib.error
@@ -20,6 +19,7 @@ import pytest
 
 from embedded.docker import check_docker, docker_run, read_versions
 from embedded.errors import CannotStart
+from embedded.ports import Ports
 
 STARTS_S = 1800.0  # vLLM compiles and captures graphs at its first start
 
@@ -47,13 +47,15 @@ def on_gpu(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Started:
 
     @contextmanager
     def started(load: Sequence[str], *flags: str) -> Iterator[GpuServer]:
-        http, grpc, metrics = _free_ports(3)
-        name = f"tritonkit-test-{os.getpid()}-{http}"
+        ports = Ports("127.0.0.1", dict.fromkeys(("http", "grpc", "metrics"), 0))
+        ports.take()
+        http, grpc = ports.address("http"), ports.address("grpc")
+        name = f"tritonkit-test-{os.getpid()}-{ports.taken['http']}"
         command = docker_run(
             image=versions["SERVE_IMAGE"],
             repository=checkout / "model_repository",
-            host="127.0.0.1",
-            ports={"http": http, "grpc": grpc, "metrics": metrics},
+            host=ports.host,
+            ports=ports.taken,
             load=load,
             flags=["--log-verbose=1", *flags],
         )
@@ -61,22 +63,14 @@ def on_gpu(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Started:
         with log.open("w") as file:
             process = subprocess.Popen([*command[:2], "--name", name, *command[2:]], stdout=file, stderr=file)
         try:
-            _wait(process, f"http://127.0.0.1:{http}/v2/models/{load[0]}/ready", log)
-            yield GpuServer(http=f"127.0.0.1:{http}", grpc=f"127.0.0.1:{grpc}", log=log)
+            _wait(process, f"http://{http}/v2/models/{load[0]}/ready", log)
+            yield GpuServer(http=http, grpc=grpc, log=log)
         finally:
             subprocess.run(["docker", "stop", "--time", "30", name], capture_output=True)
             process.wait(60)
+            ports.release()
 
     return started
-
-
-def _free_ports(count: int) -> list[int]:
-    taken = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    try:
-        return [one.getsockname()[1] for one in taken]
-    finally:
-        for one in taken:
-            one.close()
 
 
 def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:

@@ -6,7 +6,6 @@ import os
 import queue
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ import tritonclient.grpc as grpcclient
 
 from embedded.assemble import assemble_backends
 from embedded.environment import server_environment
+from embedded.ports import Ports
 from embedded.wheel import find_wheel
 
 pytestmark = pytest.mark.server
@@ -76,22 +76,14 @@ def _repository(folder: Path) -> Path:
     return folder
 
 
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
 class Started:
     """The program, its ports and its log."""
 
     def __init__(self, checkout: Path, folder: Path) -> None:
         wheel = find_wheel()
-        self.http, self.grpc, metrics = _free_ports(3)
+        self.ports = Ports("127.0.0.1", dict.fromkeys(("http", "grpc", "metrics"), 0))
+        self.ports.take()
+        self.http, self.grpc = self.ports.taken["http"], self.ports.taken["grpc"]
         self.log = folder / "log"
         command = [
             *(sys.executable, "-m", "starter", "run", "--entry", "a_both", "--http", f"127.0.0.1:{self.http}"),
@@ -99,7 +91,7 @@ class Started:
             f"--backend-directory={assemble_backends(wheel, checkout / '.cache' / 'embedded')}",
             *(f"--{name}-address=127.0.0.1" for name in ("http", "grpc", "metrics")),
             "--exit-timeout-secs=3",
-            *(f"--http-port={self.http}", f"--grpc-port={self.grpc}", f"--metrics-port={metrics}"),
+            *(f"--{name}-port={port}" for name, port in self.ports.taken.items()),
         ]
         environment = server_environment(dict(os.environ), wheel=wheel, python=Path(sys.executable), cpu_threads=1)
         environment["PYTHONPATH"] = str(checkout)
@@ -146,6 +138,8 @@ def started(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         except subprocess.TimeoutExpired:
             one.process.kill()
             raise
+        finally:
+            one.ports.release()
 
 
 def test_models_are_loaded_once_one_at_a_time_and_in_order(started):
