@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.peers.work.small import frame_file, gemm_file
-from builder import Pipeline, Step, onnx
+from builder import Model, Pipeline, Step, onnx
 from builder.models.whisper import whisper as whisper_of
 from builder.models.yolo import yolo as yolo_of
 from builder.pipelines.detect import look
@@ -24,32 +24,20 @@ def both() -> Pipeline:
 
 def with_window() -> Pipeline:
     """The small network, batched within 10 ms."""
-    model = onnx("gemm", file=gemm_file(), max_batch_size=32, dynamic_batching=WINDOW)
-    return Pipeline(
-        name="gemm_pipeline",
-        inputs="row",
-        outputs="answer",
-        steps=[Step(model=model, input_map="row", output_map="answer")],
-    )
+    return _of_one(onnx("gemm", file=gemm_file(), max_batch_size=32, dynamic_batching=WINDOW), "row", "answer")
 
 
 def without_window() -> Pipeline:
     """The same network, a request at a time."""
-    model = onnx("gemm_alone", file=gemm_file(), max_batch_size=1)
-    return Pipeline(
-        name="gemm_alone_pipeline",
-        inputs="row",
-        outputs="answer",
-        steps=[Step(model=model, input_map="row", output_map="answer")],
-    )
+    return _of_one(onnx("gemm_alone", file=gemm_file(), max_batch_size=1), "row", "answer")
 
 
 def large() -> Pipeline:
     """The network that takes a large tensor."""
-    model = onnx("frame", file=frame_file(), max_batch_size=1)
-    return Pipeline(
-        name="frame_pipeline",
-        inputs="frame",
-        outputs="mean",
-        steps=[Step(model=model, input_map="frame", output_map="mean")],
-    )
+    return _of_one(onnx("frame", file=frame_file(), max_batch_size=1), "frame", "mean")
+
+
+def _of_one(model: Model, tensor: str, answer: str) -> Pipeline:
+    """A pipeline of one step, called after its model."""
+    step = Step(model=model, input_map=tensor, output_map=answer)
+    return Pipeline(name=f"{model.name}_pipeline", inputs=tensor, outputs=answer, steps=[step])
