@@ -112,6 +112,7 @@ def test_killed_again_and_again_every_row_is_there_once_and_finished_ones_are_no
     assert rows <= answered(server, "transcribe") - before <= rows + kills * in_flight
 
 
+@pytest.mark.timing
 def test_in_flight_is_bounded_and_kept_full(server: Any, run: Callable, tmp_path: Path) -> None:
     source = write_rows(tmp_path / "in.jsonl", [{"prompt": "x", "words": 1, "pause_s": 0.05}] * 60)
     status, said = run(source, tmp_path / "out.jsonl", "--pipeline", "llm", "--url", server.grpc, "--in-flight", 6)

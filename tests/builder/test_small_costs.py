@@ -21,6 +21,7 @@ def test_every_public_name_is_imported_when_asked_for_and_no_other() -> None:
         builder.Pipelines  # noqa: B018
 
 
+@pytest.mark.timing
 def test_three_hundred_models_are_rendered_and_written_in_a_second(
     checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

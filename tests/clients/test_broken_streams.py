@@ -21,6 +21,7 @@ def seconds_until(error: type[ClientError], call: Callable[[], object]) -> float
     return time.monotonic() - begin
 
 
+@pytest.mark.timing
 def test_a_killed_server_breaks_every_stream_at_once_and_is_unreachable_then(mortal: Any) -> None:
     """CLI-09."""
 
@@ -59,6 +60,7 @@ def test_a_killed_server_breaks_every_stream_at_once_and_is_unreachable_then(mor
             assert seconds_until(Unreachable, lambda: next(client.chat("Hi"))) < 5  # noqa: B023
 
 
+@pytest.mark.timing
 def test_a_frozen_server_is_a_timeout(mortal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """CLI-09."""
     monkeypatch.setattr("clients.sharing.CALL_TIMEOUT_S", 1.0)

@@ -62,6 +62,7 @@ def test_a_refusal_and_a_lost_server_are_said_on_stderr(stand_ins: Any) -> None:
     assert err.startswith("grpc://127.0.0.1:9: ") and "tritonkit serve" in err and "Traceback" not in err
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_a_signal_stops_the_answer_on_the_server(

@@ -39,6 +39,7 @@ def assert_stops(engine: Any) -> Callable[[Callable[[], object]], None]:
     return check
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("scheme", ["grpc", "http"])
 def test_closing_an_answer_of_a_pipeline_stops_the_engine(served: Any, scheme: str, assert_stops: Any) -> None:
     with connect(f"{scheme}://{getattr(served, scheme)}") as client, ExitStack() as answers:
@@ -48,6 +49,7 @@ def test_closing_an_answer_of_a_pipeline_stops_the_engine(served: Any, scheme: s
         assert_stops(answers.close)
 
 
+@pytest.mark.timing
 def test_cancelling_a_task_stops_the_engine(served: Any, assert_stops: Any) -> None:
     async def read(client: Any) -> None:
         async with aclosing(client.ask(question="Hello", **LONG)) as events:
@@ -72,6 +74,7 @@ def test_cancelling_a_task_stops_the_engine(served: Any, assert_stops: Any) -> N
     asyncio.run(everything())
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("scheme", ["grpc", "http"])
 def test_a_killed_client_stops_the_engine(served: Any, scheme: str, assert_stops: Any, checkout: Path) -> None:
     program = f"""
@@ -87,6 +90,7 @@ input()
         assert_stops(killed.kill)
 
 
+@pytest.mark.timing
 def test_plain_tritonclient_can_hold_a_lifeline_too(served: Any, assert_stops: Any) -> None:
     """As docs/clients.md shows it."""
 

@@ -186,6 +186,7 @@ def test_nobody_at_the_address_is_unreachable_at_once() -> None:
                 client.wait_for_ready("llm", limit_s=0.2)
 
 
+@pytest.mark.timing
 def test_several_threads_stream_on_one_client_at_once(streaming: Client) -> None:
     """CLI-07."""
     answers: dict[int, int] = {}
@@ -214,6 +215,7 @@ def log_of(tmp_path: Path) -> Path:
     return tmp_path / "cancelled"
 
 
+@pytest.mark.timing
 def test_closing_an_answer_stops_the_server(streaming: Client, tmp_path: Path, wait: Callable[..., None]) -> None:
     """VLL-05."""
     log = log_of(tmp_path)
@@ -314,6 +316,7 @@ def test_the_asyncio_client_raises_the_same_errors(stand_ins: Any) -> None:
     asyncio.run(everything())
 
 
+@pytest.mark.timing
 def test_many_tasks_stream_at_once(stand_ins: Any) -> None:
     async def everything() -> tuple[list[int], float]:
         async with connect_async(stand_ins.grpc) as client:

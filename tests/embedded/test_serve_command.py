@@ -37,6 +37,7 @@ def command(tmp_path: Path, checkout: Path) -> Callable[..., subprocess.Popen[st
 FREE = ("--http-port", "0", "--grpc-port", "0", "--metrics-port", "0")
 
 
+@pytest.mark.timing
 @pytest.mark.server
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_serve_says_where_it_listens_and_ends_when_told(

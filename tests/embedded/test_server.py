@@ -175,6 +175,7 @@ def test_an_ensemble_that_is_refused_is_told(write_model: WriteModel, serve: Ser
         pass
 
 
+@pytest.mark.timing
 def test_a_model_whose_process_dies_while_loading_is_told_at_once(write_model: WriteModel, serve: Serve) -> None:
     write_model("crash", code="import os, time\ntime.sleep(1)\nos.kill(os.getpid(), 9)")
     began = time.monotonic()
@@ -199,6 +200,7 @@ def test_a_wrong_flag_is_told_in_the_servers_words(write_model: WriteModel, serv
         pass
 
 
+@pytest.mark.timing
 def test_waiting_ends_when_the_server_is_killed(write_model: WriteModel, serve: Serve) -> None:
     write_model("slow", code="import time\ntime.sleep(60)")
     server = serve()
@@ -227,6 +229,7 @@ class TritonPythonModel:
 """
 
 
+@pytest.mark.timing
 def test_stopping_ends_what_ignores_it_too(write_model: WriteModel, serve: Serve) -> None:
     write_model("stubborn", code=STUBBORN.replace("{python}", sys.executable))
     with serve(stop_timeout_s=1) as server:

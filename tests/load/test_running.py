@@ -62,6 +62,7 @@ def loaded(target: Slow, **more: object) -> Result:
     return run(LoadPlan(target=target, **settings))
 
 
+@pytest.mark.timing
 def test_latency_counts_from_when_a_request_should_have_been_sent() -> None:
     # The third of the load (two came before, alone) holds up the server for 0.3 s: those that should have been answered
     # meanwhile wait, too. A load that only asks when it was answered would see one slow answer of 25.
@@ -72,6 +73,7 @@ def test_latency_counts_from_when_a_request_should_have_been_sent() -> None:
     assert result.latency_s.p90 > 0.2
 
 
+@pytest.mark.timing
 def test_a_closed_loop_asks_again_only_when_it_was_answered() -> None:
     result = loaded(Slow(took_s=0.05), arrivals=Closed(callers=1))
     assert 2 <= len(result.records) <= 10
@@ -79,6 +81,7 @@ def test_a_closed_loop_asks_again_only_when_it_was_answered() -> None:
     assert all(one.ended_s <= later + 1e-3 for one, later in zip(result.records, starts[1:], strict=False))
 
 
+@pytest.mark.timing
 def test_every_request_has_one_outcome_and_only_right_ones_count_for_speed() -> None:
     stories = {2: "another text", 3: "refused", 4: "failed", 5: 0.5}
     result = loaded(Slow(stories=stories), arrivals=Closed(callers=1), timeout_s=0.2)
@@ -92,6 +95,7 @@ def test_every_request_has_one_outcome_and_only_right_ones_count_for_speed() -> 
     assert "wrong: TEXT: 'another text' instead of 'right'" in result.problems
 
 
+@pytest.mark.timing
 def test_a_request_of_the_warm_up_does_not_count() -> None:
     result = loaded(Slow(stories={3: "another text"}), warmup_s=0.2)
     assert result.error_rate == 0 and len(result.records) == 25
@@ -113,6 +117,7 @@ def test_an_input_that_is_not_even_answered_alone_is_an_error() -> None:
         loaded(Slow(stories={0: "failed"}))
 
 
+@pytest.mark.timing
 def test_the_clock_is_finer_than_the_millisecond_of_asyncio() -> None:
     def waited(selector: selectors.BaseSelector) -> float:
         began = time.perf_counter()
@@ -124,6 +129,7 @@ def test_the_clock_is_finer_than_the_millisecond_of_asyncio() -> None:
         assert min(waited(coarse) for _ in range(50)) > 0.0009, "no longer so: FineSelector is not needed any more"
 
 
+@pytest.mark.timing
 def test_progress_is_told_while_it_goes() -> None:
     told: list[Progress] = []
     plan = LoadPlan(target=Slow(), arrivals=Fixed(per_s=50), seconds=0.6, warmup_s=0.1)

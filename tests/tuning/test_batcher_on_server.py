@@ -21,7 +21,7 @@ from tuning.served import Served, served
 from tuning.settings import Serving
 from tuning.simulate import simulate
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.timing]
 MODEL = "timed"
 # Long enough that whatever else this machine does weighs little.
 TIMES = {"base_us": {"string_value": "60000"}, "each_us": {"string_value": "10000"}}

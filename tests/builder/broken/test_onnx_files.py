@@ -121,6 +121,7 @@ def test_a_model_of_sixteen_rows(told_of_onnx):
     )
 
 
+@pytest.mark.timing
 def test_a_large_file_is_not_read_whole(tmp_path):
     file = tmp_path / "model.onnx"
     size = 2**34  # of a field that nobody asks for, in a file with a hole: nothing of it is on the disk

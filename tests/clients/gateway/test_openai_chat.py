@@ -258,6 +258,7 @@ def test_what_cannot_be_done_is_refused_by_name(
     assert words in caught.value.message
 
 
+@pytest.mark.timing
 def test_a_closed_stream_stops_the_engine(client: openai.OpenAI, engine: Any) -> None:
     stream = client.chat.completions.create(model="llm", messages=NOTHING, stream=True, n=4, **LONG)
     began = time.monotonic()
@@ -267,6 +268,7 @@ def test_a_closed_stream_stops_the_engine(client: openai.OpenAI, engine: Any) ->
     engine.wait_until_idle(LONG_S - (time.monotonic() - began))
 
 
+@pytest.mark.timing
 def test_a_closed_stream_of_a_pipeline_stops_the_engine(client: openai.OpenAI, engine: Any, picture: Path) -> None:
     content = [{"type": "text", "text": "What do you see?"}, image_part(picture)]
     asked = {"model": "assistant", "messages": [{"role": "user", "content": content}], "stream": True, **LONG}
@@ -280,6 +282,7 @@ def test_a_closed_stream_of_a_pipeline_stops_the_engine(client: openai.OpenAI, e
     engine.wait_until_idle(LONG_S / 2 - (time.monotonic() - began))
 
 
+@pytest.mark.timing
 def test_a_caller_that_goes_away_from_a_whole_answer_stops_the_engine(gateway: Any, engine: Any) -> None:
     label = 'tritonkit_gateway_requests_total{route="/v1/chat/completions",status="499"}'
     before = gateway.metrics().get(label, 0)

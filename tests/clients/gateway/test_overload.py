@@ -17,6 +17,7 @@ CALLERS, SECONDS = 6, 8
 GROWTH_BYTES = 64 * 2**20
 
 
+@pytest.mark.timing
 def test_what_is_too_much_is_refused_fast_and_the_rest_answered_rightly(served: Any, start_gateway: Any) -> None:
     with start_gateway("--most-in-flight", str(CALLERS)) as gateway:
         found: Any = asyncio.run(measured(gateway, server_of(served)))

@@ -59,6 +59,7 @@ def test_addresses_and_broken_data_are_refused(url: str) -> None:
         bytes_of_data_url(url, "messages.0")
 
 
+@pytest.mark.timing
 def test_a_small_file_with_hours_of_silence_is_refused_before_it_is_unpacked() -> None:
     packed = io.BytesIO()
     soundfile.write(packed, np.zeros(3600 * 2000, dtype=np.int16), 2000, format="FLAC")

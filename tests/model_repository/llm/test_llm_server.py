@@ -146,6 +146,7 @@ def test_what_is_no_prompt_is_refused(llm_server: Llm, texts: dict[str, str], wo
     assert_serves(llm_server)
 
 
+@pytest.mark.timing
 def test_sixteen_requests_at_once_take_much_less_than_sixteen_times_one(llm_server: Llm) -> None:
     """Continuous batching: every step of the engine advances all requests by a token."""
     once = sampling(ignore_eos=True, max_tokens=120)
@@ -168,6 +169,7 @@ def test_sixteen_requests_at_once_take_much_less_than_sixteen_times_one(llm_serv
     assert ratio < 8
 
 
+@pytest.mark.timing
 def test_generation_stops_when_grpc_clients_go_away(llm_server: Llm) -> None:
     """VLL-05, with the real engine."""
     one_takes_s = seconds_of_a_long_answer(llm_server)
@@ -184,6 +186,7 @@ def test_generation_stops_when_grpc_clients_go_away(llm_server: Llm) -> None:
     assert_answers_at_once(llm_server, one_takes_s)
 
 
+@pytest.mark.timing
 def test_generation_stops_when_http_clients_close_their_connection(llm_server: Llm) -> None:
     """VLL-05, with the real engine."""
     one_takes_s = seconds_of_a_long_answer(llm_server)

@@ -101,6 +101,7 @@ def test_labels_are_counted_in_the_order_in_which_they_first_appear() -> None:
     assert counts_from(detections) == [("cup", 3), ("dining table", 1), ("person", 1)]
 
 
+@pytest.mark.timing
 def test_a_question_of_100_kb_passes_here_and_quickly(template: Template) -> None:
     question = "word " * 20_000
     started = time.monotonic()
