@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+import shipped
 from batch.calls import PIPELINES, entries
 from batch.errors import BatchError
 
@@ -118,7 +118,7 @@ def server_for(job: "Job", repository: Path | None) -> Iterator["Job"]:
     from embedded import EmbeddedServer
 
     check_output(job.out)
-    cache = Path(os.environ.get("TRITONKIT_CACHE", ".cache"))
+    cache = shipped.cache()
     with EmbeddedServer(repository, load=entries(job.pipeline), cache=cache) as server:
         yield replace(job, url=f"grpc://{server.grpc}", metrics_url=server.metrics)
 

@@ -6,7 +6,6 @@ be killed and to go on is the same as in plain mode. Paths in rows must mean the
 
 import asyncio
 import logging
-import os
 import pickle
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import shipped
 from batch.calls import Caller, entries
 from batch.cluster import ray_cluster
 from batch.errors import RowError, ServerLost
@@ -96,7 +96,7 @@ class Worker:
         if repository is not None:
             from embedded import EmbeddedServer
 
-            cache = Path(os.environ.get("TRITONKIT_CACHE", ".cache"))
+            cache = shipped.cache()
             self._server = EmbeddedServer(Path(repository), load=entries(job.pipeline), cache=cache)
             self._server.__enter__()
             self._job = replace(job, url=f"grpc://{self._server.grpc}")

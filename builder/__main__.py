@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import shipped
 from builder.commands.draw import draw
 from builder.commands.engines import engines
 from builder.commands.plan import plan
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from builder.pipeline import Pipeline
     from builder.repository import Difference
 
-CHECKOUT = Path(__file__).parents[1]
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 Names = Annotated[
@@ -36,7 +35,7 @@ Yolo = Annotated[str | None, typer.Option("--yolo", help="detection network: a p
 Llm = Annotated[str | None, typer.Option("--llm", help="language model: a packaged name, a folder, a hub's name")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE for a function of a pipeline that takes KEY")]
 Target = Annotated[str, typer.Option("--target", help="release to build for: a container tag, or embedded")]
-DEFAULT_OUT = CHECKOUT / "model_repository"
+DEFAULT_OUT = Path("model_repository")
 app.command()(engines)
 app.command()(plan)
 app.command()(draw)
@@ -259,18 +258,14 @@ def _exported(role: str, choice: str | None) -> str | None:
 
     export: Callable[..., Path] = getattr(weights.catalogue, role)
     try:
-        return str(export(choice, _cache(), lambda line: print(line, file=sys.stderr)))
+        return str(export(choice, shipped.cache(), lambda line: print(line, file=sys.stderr)))
     except WeightsError as error:
         print(error, file=sys.stderr)
         raise typer.Exit(1) from None
 
 
-def _cache() -> Path:
-    return Path(os.environ.get("TRITONKIT_CACHE", CHECKOUT / ".cache")).absolute()
-
-
 def _exports() -> Path:
-    return _cache() / "exports"
+    return shipped.cache() / "exports"
 
 
 def _release(name: str) -> str:

@@ -1,11 +1,10 @@
-"""Where the served code of the shipped models lies: written by hand, in the checkout's own model repository."""
+"""Where the served code of the shipped models lies, written by hand; and the exports of their checkpoints."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-CHECKOUT = Path(__file__).parents[1]
-REPOSITORY = CHECKOUT / "model_repository"
+from shipped import REPOSITORY
 
 
 def code_of(model: str) -> Path:

@@ -1,7 +1,6 @@
 """Commands `tritonkit kubernetes`, `tritonkit ray`, `tritonkit monitoring` and `tritonkit top`."""
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -9,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
+
+import shipped
 
 if TYPE_CHECKING:
     from deploy.facts import Facts
@@ -140,7 +141,7 @@ def ray(
         at_once=at_once,
         cpus=cpus,
         down_s=down_s,
-        cache=str(Path(os.environ.get("TRITONKIT_CACHE", ".cache")).resolve()),
+        cache=str(shipped.cache()),
         env=dict(one.partition("=")[::2] for one in env or ()),
         **sizes_of(plans),
     )

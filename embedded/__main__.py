@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+import shipped
+
 if TYPE_CHECKING:
     from embedded.server import EmbeddedServer
     from starter.revive import Reviver
@@ -90,7 +92,7 @@ def serve(
         if gpu:
             serve_by_docker(directory, load, host, ports, flag or [], dry_run, plan, stock=image == "stock-vllm")
             return
-        cache = Path(os.environ.get("TRITONKIT_CACHE", ".cache"))
+        cache = shipped.cache()
         status = serve_embedded(
             directory,
             load=load,

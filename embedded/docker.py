@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import shipped
 from embedded.errors import CannotStart
 
-DOCKER_FOLDER = Path(__file__).parent.parent / "docker"
+DOCKER_FOLDER = shipped.ROOT / "docker"
 # Where the ports end inside the container.
 CONTAINER_PORTS = {"http": 8000, "grpc": 8001, "metrics": 8002}
 BUILD_ARGUMENTS = ("TRITON_VLLM_IMAGE", "TRITON_FULL_IMAGE", "PYTHON_IMAGE", "ONNXRUNTIME_GPU_VERSION")
@@ -24,7 +25,7 @@ STOCK_START = (
 PASSED_ON = ("HF_TOKEN", "TRITONKIT_MANAGEMENT_KEY")
 
 
-def read_versions(path: Path = DOCKER_FOLDER / "versions.env") -> dict[str, str]:
+def read_versions(path: Path = shipped.VERSIONS) -> dict[str, str]:
     """The pinned versions: NAME=value lines.
 
     Raises:

@@ -23,6 +23,7 @@ from clients.tensors import Request
 from clients.transcribe import transcribe_request
 from load.errors import LoadError
 from load.triton import Item
+from shipped import SAMPLES
 
 TAKES = {
     "transcribe": ("audio",),
@@ -33,7 +34,6 @@ TAKES = {
     "assistant_text": ("question",),
     "llm": ("question",),
 }
-SAMPLES = Path(__file__).parents[1] / "samples"
 QUESTIONS = ("What do you hear and see?",)
 SOUNDS = (".flac", ".wav", ".mp3", ".ogg", ".opus")
 PICTURES = (".jpg", ".jpeg", ".png", ".webp")

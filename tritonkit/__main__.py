@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+import shipped
 
 # Package -> the extra of `pip install 'tritonkit[...]'` that holds what its commands import.
 EXTRAS = {
@@ -25,8 +26,6 @@ EXTRAS = {
     "tuning": "tuning",
 }
 
-CHECKOUT = Path(__file__).parents[1]
-SAMPLES = CHECKOUT / "samples"
 
 HELP = """Describe an NVIDIA Triton pipeline in Python, check it, write its model repository, serve it, ask it.
 
@@ -106,8 +105,8 @@ def tritonkit(
 
 def demo(
     directory: Annotated[Path, typer.Argument(help="Where the shipped pipelines are.")] = Path("model_repository"),
-    audio: Annotated[Path, typer.Option(help="A recording.")] = SAMPLES / "sense_and_sensibility.flac",
-    image: Annotated[Path, typer.Option(help="A picture.")] = SAMPLES / "coffee.jpg",
+    audio: Annotated[Path, typer.Option(help="A recording.")] = shipped.RECORDING,
+    image: Annotated[Path, typer.Option(help="A picture.")] = shipped.PHOTO,
     question: Annotated[str, typer.Option(help="What to ask about them.")] = "What do you hear and see?",
 ) -> None:
     """Serve a repository on the embedded server, ask it about a recording and a photo, end it."""
@@ -117,7 +116,7 @@ def demo(
     from embedded.errors import ServerError
     from tritonkit.demo import Demo
 
-    cache = Path(os.environ.get("TRITONKIT_CACHE", CHECKOUT / ".cache"))
+    cache = shipped.cache()
     try:
         Demo(directory, cache, Console(highlight=False, soft_wrap=True)).run(audio, image, question)
     except (ServerError, ClientError, FileNotFoundError) as error:
@@ -128,8 +127,8 @@ def demo(
 def trace(
     pipeline: Annotated[str, typer.Argument(help="transcribe, detect or assistant.")],
     directory: Annotated[Path, typer.Argument(help="Where it is.")] = Path("model_repository"),
-    audio: Annotated[Path, typer.Option(help="A recording.")] = SAMPLES / "sense_and_sensibility.flac",
-    image: Annotated[Path, typer.Option(help="A picture.")] = SAMPLES / "coffee.jpg",
+    audio: Annotated[Path, typer.Option(help="A recording.")] = shipped.RECORDING,
+    image: Annotated[Path, typer.Option(help="A picture.")] = shipped.PHOTO,
     question: Annotated[str, typer.Option(help="What to ask about them.")] = "What do you hear and see?",
     requests: Annotated[int, typer.Option(min=1, help="Of so many, the one of middle length is shown.")] = 5,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a picture, x.svg, or a page, x.html.")] = None,
@@ -143,7 +142,7 @@ def trace(
     if out is not None and out.suffix not in (".svg", ".html"):
         print(f"tritonkit trace: --out {out}: a file x.svg or x.html is needed. Name such a one.", file=sys.stderr)
         raise typer.Exit(2)
-    cache = Path(os.environ.get("TRITONKIT_CACHE", CHECKOUT / ".cache"))
+    cache = shipped.cache()
     try:
         timeline = trace_request(
             directory, pipeline, recording=audio, photo=image, question=question, requests=requests, cache=cache

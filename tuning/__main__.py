@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import shipped
+
 if TYPE_CHECKING:
     from load.triton import Item
     from tuning.tune import Tuned, Wish
 
-CHECKOUT = Path(__file__).parents[1]
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 
@@ -126,7 +127,7 @@ def tuned_pipeline(name: str, wish: Wish, inputs: Inputs, tell: Callable[[str], 
     from tuning.served import served
     from tuning.tune import Tuner
 
-    cache = Path(os.environ.get("TRITONKIT_CACHE", CHECKOUT / ".cache")).absolute()
+    cache = shipped.cache()
     (found,) = load_pipelines([name], {})
     repository = cache / "tune" / found.name
     write_repository(checked_plan([found]), repository, exports=cache / "exports", weights=True, only=True)

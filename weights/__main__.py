@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
+import shipped
+
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
-CHECKOUT = Path(__file__).parents[1]
 
 
 @app.command()
@@ -42,7 +42,7 @@ def weights(
         for role, name, size, rights in catalogue.PACKAGED:
             print(f"{role:<9}{name:<14}{size:<8}{rights}")
         return
-    cache = Path(os.environ.get("TRITONKIT_CACHE", CHECKOUT / ".cache")).absolute()
+    cache = shipped.cache()
     options = CheckpointOptions(image_size=(image_size, image_size) if image_size else None, half=half, nms=nms)
     names = labels.read_text(encoding="utf-8").splitlines() if labels else None
     try:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shipped import VERSIONS
+
 if TYPE_CHECKING:
     from builder.commands.plan_beside import Beside
     from builder.memory.account import MemoryPlan
     from builder.memory.devices import Gpu
     from builder.plan import Plan
 
-CHECKOUT = Path(__file__).parents[2]
 QUERY = ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits")
 
 
@@ -154,7 +155,7 @@ def pinned_release() -> str:
 
 def pinned(name: str) -> str:
     """What docker/versions.env says of a name."""
-    lines = (CHECKOUT / "docker" / "versions.env").read_text(encoding="utf-8").splitlines()
+    lines = VERSIONS.read_text(encoding="utf-8").splitlines()
     return next(line.partition("=")[2] for line in lines if line.startswith(f"{name}="))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from builder.backends.vllm import vllm
 from builder.model import Model
-from builder.served import CHECKOUT
+from shipped import ROOT
 
 DEFAULT = "tiny-llama"
 PASS_THROUGH = ("TRANSCRIPT", "DETECTIONS")
@@ -45,7 +45,7 @@ def llm(
         config: any other part of ModelConfig, by Triton's names.
     """
     tiny = str(checkpoint) == DEFAULT
-    folder = CHECKOUT / "weights" / "llm" / "checkpoint" if tiny else Path(checkpoint)
+    folder = ROOT / "weights" / "llm" / "checkpoint" if tiny else Path(checkpoint)
     linked = tiny or folder.is_dir()
     arguments = {"model": "checkpoint" if linked else str(checkpoint), **(_TINY if tiny else _OTHER), **(engine or {})}
     return vllm(
