@@ -18,6 +18,7 @@ import typer
 
 from clients.defaults import DEFAULT_URL, MAX_TOKENS
 from clients.errors import ClientError
+from load.errors import WrongOption
 
 if TYPE_CHECKING:
     from load.arrivals import Arrivals
@@ -133,7 +134,7 @@ def said_problems() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ClientError, OSError) as error:
         print(f"tritonkit load: {error}", file=sys.stderr)
-        raise typer.Exit(1) from None
+        raise typer.Exit(2 if isinstance(error, WrongOption) else 1) from None
 
 
 def chosen_arrivals(
@@ -171,6 +172,7 @@ def chosen_items(
     """What the options say is to be sent."""
     from load.inputs import file_items, random_items, row_items, signature_at
     from load.items import TAKES, items_for
+    from load.words import read_shapes
 
     if model in TAKES and not (inputs or data or shapes):
         return items_for(model, max_tokens=max_tokens, **{name: value for name, value in media.items() if value})
@@ -179,18 +181,17 @@ def chosen_items(
         return row_items(signature, data)
     if inputs:
         paths: dict[str, list[Path]] = {}
-        for name, path in (named(one, "=") for one in inputs):
+        for name, path in map(named, inputs):
             paths.setdefault(name, []).append(Path(path))
         return file_items(signature, paths)
-    dims = {name: [int(one) for one in numbers(text)] for name, text in (named(one, ":") for one in shapes)}
-    return random_items(signature, shapes=dims, batch=batch)
+    return random_items(signature, shapes=read_shapes(shapes), batch=batch)
 
 
-def named(text: str, mark: str) -> tuple[str, str]:
+def named(text: str) -> tuple[str, str]:
     """Name and value in an option."""
-    name, found, value = text.rpartition(mark) if mark == ":" else text.partition(mark)
-    if not found or not name or not value:
-        raise typer.BadParameter(f"{text}: NAME{mark}VALUE is needed")
+    name, _, value = text.partition("=")
+    if not name or not value:
+        raise typer.BadParameter(f"{text}: NAME=VALUE is needed")
     return name, value
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 
 from load.arrivals import Arrivals, Closed, Fixed, Poisson
-from load.errors import LoadError
+from load.errors import WrongOption
 
-UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0}
+UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def duration(seconds: float) -> str:
@@ -51,23 +52,41 @@ def pattern(arrivals: Arrivals) -> str:
 
 
 def read_duration(text: str) -> float:
-    """Seconds in a text such as 200ms, 0.2s or 0.2.
+    """Seconds, more than none, in a text such as 200ms or 0.2s.
 
     Raises:
-        LoadError: no such text.
+        WrongOption: no such text.
     """
-    found = re.fullmatch(r"([0-9.]+)\s*(us|ms|s|)", text.strip())
+    found = re.fullmatch(r"([0-9.]+)\s*(us|ms|s)", text.strip())
     try:
-        return float(found[1]) * UNITS_S[found[2]]  # type: ignore[index]
-    except (TypeError, ValueError):
-        raise LoadError("duration", repr(text), "a number with us, ms or s is needed, such as 200ms") from None
+        seconds = float(found[1]) * UNITS_S[found[2]] if found else 0.0
+    except ValueError:
+        seconds = 0.0
+    if seconds <= 0:
+        raise WrongOption("duration", repr(text), "a number with us, ms or s is needed, such as 200ms")
+    return seconds
+
+
+def read_shapes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """{"X": (1, 1024)} of `X:1,1024`; a name may have colons of its own.
+
+    Raises:
+        WrongOption: no such text.
+    """
+    found = {}
+    for text in texts:
+        name, _, dims = text.rpartition(":")
+        if not name or not re.fullmatch(r"[1-9][0-9]*(,[1-9][0-9]*)*", dims):
+            raise WrongOption("shape", repr(text), "NAME:DIMS is needed, such as X:1,1024")
+        found[name] = tuple(map(int, dims.split(",")))
+    return found
 
 
 def read_share(text: str) -> float:
     """A share of 0 to 1 in a text such as 1% or 0.01.
 
     Raises:
-        LoadError: no such text.
+        WrongOption: no such text.
     """
     words = text.strip()
     try:
@@ -75,5 +94,5 @@ def read_share(text: str) -> float:
     except ValueError:
         found = -1
     if not 0 <= found <= 1:
-        raise LoadError("share", repr(text), "a share such as 1% or 0.01 is needed")
+        raise WrongOption("share", repr(text), "a share such as 1% or 0.01 is needed")
     return found

@@ -66,16 +66,18 @@ def tune(
     from builder.errors import BuildError
     from clients import ClientError
     from embedded.errors import ServerError
+    from load.errors import WrongOption
+    from load.words import read_duration, read_shapes
     from tuning.errors import TuningError
     from tuning.tune import Wish
 
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    promise_s = seconds_of(p95)
     try:
+        promise_s = read_duration(p95)
         wish = Wish(promise_s=promise_s, per_s=rate, cores=len(os.sched_getaffinity(0)), seconds=seconds)
         inputs = Inputs(
             data=data,
-            shapes=shapes_of(shape),
+            shapes=read_shapes(shape or ()),
             audio_seconds=tuple(audio_seconds or ()),
             image_pixels=tuple(image_pixels or ()),
         )
@@ -83,6 +85,9 @@ def tune(
         show(tuned)
         if tuned.parts and write:
             print(f"{keep(pipeline, tuned)}: written; `tritonkit build` puts it into the models")
+    except WrongOption as error:
+        print(f"tritonkit tune: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
     except (BuildError, ClientError, ServerError, TuningError) as error:
         print(f"tritonkit tune: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
@@ -178,32 +183,6 @@ def report_text(path: Path, tuned: Tuned) -> str:
     from tuning.report import chart, page
 
     return chart(tuned) if path.suffix == ".svg" else page(tuned)
-
-
-def shapes_of(given: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
-    """{"X": (1, 1024)} of `X:1,1024`."""
-    found = {}
-    for one in given or ():
-        name, colon, dims = one.partition(":")
-        if not colon or not all(part.isdigit() for part in dims.split(",")):
-            raise typer.BadParameter(f"{one!r}: NAME:DIMS as X:1,1024 is needed", param_hint="--shape")
-        found[name] = tuple(int(part) for part in dims.split(","))
-    return found
-
-
-def seconds_of(text: str) -> float:
-    """Seconds of `200ms` or `1.5s`."""
-    for unit, factor in (("ms", 1000.0), ("s", 1.0)):
-        number = text.removesuffix(unit)
-        if number != text:
-            try:
-                value = float(number) / factor
-            except ValueError:
-                break
-            if 0 < value < float("inf"):
-                return value
-            break
-    raise typer.BadParameter(f"{text!r}: a time as 200ms or 1.5s is needed", param_hint="--p95")
 
 
 def main() -> None:

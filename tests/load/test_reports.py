@@ -15,7 +15,7 @@ from load.results import Generator
 from load.statistics import ModelCounts, Spent
 from load.summary import summary
 from load.timeline import timeline
-from load.words import duration, read_duration, read_share, share
+from load.words import duration, read_duration, read_shapes, read_share, share
 
 
 def record(intended_s: float, latency_s: float, outcome: Outcome = Outcome.RIGHT, words: str = "") -> Record:
@@ -132,12 +132,22 @@ def test_ticks_lie_on_their_axis_and_are_round(low: float, high: float, is_log: 
 
 
 def test_durations_and_shares_are_read_and_written() -> None:
-    assert [read_duration(text) for text in ("200ms", "1.5 s", "0.2", "80us")] == [0.2, 1.5, 0.2, pytest.approx(8e-5)]
+    assert [read_duration(text) for text in ("200ms", "1.5 s", "0.2s", "80us")] == [0.2, 1.5, 0.2, pytest.approx(8e-5)]
     assert [read_share(text) for text in ("1%", "0.01", "0%")] == [0.01, 0.01, 0]
     assert [duration(value) for value in (0.00012, 0.0123, 0.25, 1.5, float("inf"))] == [
         "0.12 ms", "12.3 ms", "250 ms", "1.50 s", "-"
     ]  # fmt: skip
     assert share(0.00001) == "< 0.1 %" and share(0.99999) == "99.999 %" and share(0) == "0.0 %"
-    for read, wrong in ((read_duration, "soon"), (read_duration, "5 min"), (read_share, "2"), (read_share, "many")):
+    for wrong in ("soon", "5 min", "200", "0ms", "-1s", "nans", "1.2.3s"):
+        with pytest.raises(LoadError, match="such as 200ms"):
+            read_duration(wrong)
+    for wrong in ("2", "many"):
         with pytest.raises(LoadError):
-            read(wrong)
+            read_share(wrong)
+
+
+def test_shapes_are_read() -> None:
+    assert read_shapes(["X:1,1024", "layer:0:8"]) == {"X": (1, 1024), "layer:0": (8,)}
+    for wrong in ("X=1", "X:", ":8", "X:1,", "X:0", "X:-1", "X:1.5"):
+        with pytest.raises(LoadError, match="NAME:DIMS is needed"):
+            read_shapes([wrong])

@@ -8,23 +8,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-import typer
 
-from tuning.__main__ import seconds_of, shapes_of
 from tuning.chart import Curve, latency_chart
 
 ROOT = Path(__file__).parents[2]
-
-
-def test_times_and_shapes_are_read() -> None:
-    assert seconds_of("200ms") == pytest.approx(0.2)
-    assert seconds_of("1.5s") == 1.5
-    assert shapes_of(["X:1,1024"]) == {"X": (1, 1024)}
-    for wrong in ("200", "fast", "0ms", "-1s", "nans"):
-        with pytest.raises(typer.BadParameter):
-            seconds_of(wrong)
-    with pytest.raises(typer.BadParameter):
-        shapes_of(["X=1"])
 
 
 def test_the_chart_holds_both_curves_and_what_was_asked_for() -> None:
