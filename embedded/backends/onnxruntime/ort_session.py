@@ -45,11 +45,26 @@ def open_session(path: Path, config: Config, gpu: int | None = None) -> ort.Infe
         ValueError: a parameter has no meaning, ONNX Runtime refuses the file, or it knows no GPU.
     """
     ort.disable_telemetry_events()
-    options = session_options(config)
+    options, chosen = session_options(config), providers(config, gpu)
     try:
-        return ort.InferenceSession(str(path), options, providers=providers(config, gpu))
+        session = ort.InferenceSession(str(path), options, providers=chosen)
     except Exception as error:  # ONNX Runtime has an exception class per status, with RuntimeError or Exception above
         raise ValueError(f"onnx runtime error: {error}") from error
+    check_begun(session, gpu)
+    return session
+
+
+def check_begun(session: ort.InferenceSession, gpu: int | None) -> None:
+    """Return if a session that was to compute on a GPU does: ONNX Runtime only logs that it could not begin there.
+
+    Raises:
+        ValueError: it would compute on the host.
+    """
+    if gpu is not None and "CUDAExecutionProvider" not in session.get_providers():
+        raise ValueError(
+            "KIND_GPU: ONNX Runtime could not load its CUDAExecutionProvider, its own words are in the log; install the "
+            "CUDA and cuDNN that this onnxruntime-gpu is for, or use KIND_CPU"
+        )
 
 
 def providers(config: Config, gpu: int | None) -> list[Any]:
@@ -62,6 +77,7 @@ def providers(config: Config, gpu: int | None) -> list[Any]:
         return ["CPUExecutionProvider"]
     if "CUDAExecutionProvider" not in ort.get_available_providers():
         raise ValueError("KIND_GPU: the installed onnxruntime is for CPUs; install onnxruntime-gpu, or use KIND_CPU")
+    ort.preload_dlls()  # CUDA and cuDNN may be Python packages, beside torch: nothing else here loads them
     accelerators = config.get("optimization", {}).get("execution_accelerators", {}).get("gpu_execution_accelerator", [])
     given: dict[str, str] = next((one.get("parameters", {}) for one in accelerators if one["name"] == "cuda"), {})
     chosen = {name: CUDA_WORDS.get(name, {}).get(value, value) for name, value in given.items()}

@@ -7,6 +7,7 @@ functions it needs. torch is imported only where there is a GPU.
 
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,23 @@ class Device:
 
 
 Memory = Host | Device
+
+
+def open_graph(memory: Memory, path: Path, options: Any) -> Any:
+    """A session that computes where the memory is.
+
+    Raises:
+        RuntimeError: ONNX Runtime could not begin on the GPU. It only logs that, and would compute on the host.
+    """
+    session = onnxruntime.InferenceSession(str(path), options, providers=list(memory.providers))
+    wanted = memory.providers[0] if isinstance(memory.providers[0], str) else memory.providers[0][0]
+    if wanted not in session.get_providers():
+        raise RuntimeError(
+            f"whisper_decoder: {path.name} runs by {session.get_providers()[0]}, {wanted} is needed: ONNX Runtime could "
+            "not load it, its own words are in the log; install the CUDA and cuDNN that this onnxruntime-gpu is for, "
+            "or use KIND_CPU"
+        )
+    return session
 
 
 def run_graph(memory: Memory, session: Any, feeds: Mapping[str, Array], targets: Mapping[str, Array]) -> None:

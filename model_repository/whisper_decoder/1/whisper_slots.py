@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
-from whisper_memory import Array, Host, Memory, run_graph
+from whisper_memory import Array, Host, Memory, open_graph, run_graph
 from whisper_tokens import Sizes
 
 _CAPACITIES = (64, 128, 256)  # of the past, in tokens; then the whole text context
@@ -34,8 +34,7 @@ class Graphs:
         # steps are short and come one after the other: threads that spin between them take the cores from the encoder
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self.cross, self.decoder = (
-            onnxruntime.InferenceSession(str(folder / name), options, providers=list(self.memory.providers))
-            for name in ("cross.onnx", "decoder.onnx")
+            open_graph(self.memory, folder / name, options) for name in ("cross.onnx", "decoder.onnx")
         )
 
 

@@ -12,8 +12,15 @@ from whisper_rules import Said, choose, probability
 from whisper_slots import Graphs, Slots
 from whisper_track import cut, cut_for_detection
 
-CAN_USE_GPU = torch.cuda.is_available() and "CUDAExecutionProvider" in onnxruntime.get_available_providers()
-NEEDS = pytest.mark.skipif(not CAN_USE_GPU, reason="needs a GPU, torch's CUDA build and onnxruntime-gpu")
+MISSING = " and ".join(
+    name
+    for name, is_there in {
+        "torch's CUDA build with a GPU that it can use": torch.cuda.is_available(),
+        "onnxruntime-gpu": "CUDAExecutionProvider" in onnxruntime.get_available_providers(),
+    }.items()
+    if not is_there
+)
+NEEDS = pytest.mark.skipif(bool(MISSING), reason=f"needs {MISSING}: docs/gpu.md, What only a GPU can show")
 DEVICES = ["cpu", pytest.param("cuda:0", marks=[pytest.mark.gpu, NEEDS])]
 
 
@@ -23,7 +30,7 @@ def test_every_word_is_the_same_whether_a_request_s_arrays_are_numpy_s_or_torch_
     asks = [random_ask(multilingual, rng, frames=frames) for frames in (700, 4100, 2500)]
     with Loop(multilingual) as loop:
         expected = [words_of(loop.ask(ask).result(WAIT_S)) for ask in asks]
-    memory = Device(device)
+    memory = _device(device)
     graphs = Graphs(multilingual.folder, 1, memory)
 
     def encode(mel):
@@ -40,6 +47,14 @@ def test_every_word_is_the_same_whether_a_request_s_arrays_are_numpy_s_or_torch_
     assert isinstance(loop._slots._past, torch.Tensor) and loop._slots._past.device.type == memory.device.type
     assert found == expected
     assert any(transcript for _, transcript, _ in found)
+
+
+def _device(name: str) -> Device:
+    """The device, in full float32: by default a GPU multiplies with 10 bits behind the point, and near words part."""
+    device = Device(name)
+    if name != "cpu":
+        device.providers = [("CUDAExecutionProvider", {"device_id": 0, "use_tf32": 0}), "CPUExecutionProvider"]
+    return device
 
 
 def _moved(ask, memory):
@@ -69,6 +84,16 @@ def test_windows_are_cut_alike_where_the_recording_lies(device: str) -> None:
         there = torch.tensor(mel, device=device)
         assert (cut(there, frames // 2, frames // 4).cpu().numpy() == cut(mel, frames // 2, frames // 4)).all()
         assert (cut_for_detection(there).cpu().numpy() == cut_for_detection(mel)).all()
+
+
+def test_a_gpu_that_onnx_runtime_passes_over_in_silence_is_refused(english) -> None:
+    """As with onnxruntime-gpu where a library of CUDA is missing: it logs a line, and computes on the host."""
+    if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
+        pytest.skip("this ONNX Runtime knows GPUs")
+    memory = Device("cpu")
+    memory.providers = [("CUDAExecutionProvider", {"device_id": 0}), "CPUExecutionProvider"]
+    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="CUDAExecutionProvider is needed: .*KIND_CPU"):
+        Graphs(english.folder, 1, memory)
 
 
 @pytest.mark.gpu

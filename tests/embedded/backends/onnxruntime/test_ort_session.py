@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
+import onnx
 import pytest
 
 
@@ -49,3 +50,18 @@ def test_a_gpu_instance_with_a_library_for_cpus_is_refused(session):
         pytest.skip("this machine has a GPU")
     with pytest.raises(ValueError, match="KIND_GPU: the installed onnxruntime is for CPUs"):
         session.open_session(Path("model.onnx"), {}, 0)
+
+
+def test_a_gpu_that_onnx_runtime_passes_over_in_silence_is_refused(session, monkeypatch, tmp_path):
+    """As with onnxruntime-gpu where a library of CUDA is missing: it logs a line, and computes on the host."""
+    if Path("/dev/nvidiactl").exists():
+        pytest.skip("this machine has a GPU")
+    x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in "xy")
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Neg", ["x"], ["y"])], "g", [x], [y])
+    onnx.save(
+        onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=9),
+        str(tmp_path / "model.onnx"),
+    )
+    monkeypatch.setattr(session.ort, "get_available_providers", lambda: ["CUDAExecutionProvider"])
+    with pytest.warns(UserWarning), pytest.raises(ValueError, match="could not load its CUDAExecutionProvider"):
+        session.open_session(tmp_path / "model.onnx", {}, 0)
