@@ -1,4 +1,4 @@
-"""The code for tensors on a GPU, on the real server: torch and DLPack between its processes, only the device is the CPU.
+"""The code for tensors on a GPU, on the real server: torch and DLPack between its processes, only the device is `cpu`.
 
 The models are the shipped ones with their weights. Around each lies a few lines that tell it that its instance is on a
 GPU, call that device `cpu`, and have the server's tensors say that they are not on the host.

@@ -62,8 +62,8 @@ def check_begun(session: ort.InferenceSession, gpu: int | None) -> None:
     """
     if gpu is not None and "CUDAExecutionProvider" not in session.get_providers():
         raise ValueError(
-            "KIND_GPU: ONNX Runtime could not load its CUDAExecutionProvider, its own words are in the log; install the "
-            "CUDA and cuDNN that this onnxruntime-gpu is for, or use KIND_CPU"
+            "KIND_GPU: ONNX Runtime could not load its CUDAExecutionProvider, its own words are in the log; "
+            "install the CUDA and cuDNN that this onnxruntime-gpu is for, or use KIND_CPU"
         )
 
 

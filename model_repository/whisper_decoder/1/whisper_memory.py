@@ -123,9 +123,9 @@ def open_graph(memory: Memory, path: Path, options: Any) -> Any:
     wanted = memory.providers[0] if isinstance(memory.providers[0], str) else memory.providers[0][0]
     if wanted not in session.get_providers():
         raise RuntimeError(
-            f"whisper_decoder: {path.name} runs by {session.get_providers()[0]}, {wanted} is needed: ONNX Runtime could "
-            "not load it, its own words are in the log; install the CUDA and cuDNN that this onnxruntime-gpu is for, "
-            "or use KIND_CPU"
+            f"whisper_decoder: {path.name} runs by {session.get_providers()[0]}, {wanted} is needed: ONNX Runtime "
+            "could not load it, its own words are in the log; install the CUDA and cuDNN that this onnxruntime-gpu is "
+            "for, or use KIND_CPU"
         )
     return session
 
