@@ -33,12 +33,12 @@ _STYLE = """
   table { border-collapse: collapse; width: 100%; font-size: 14px; }
   th, td { text-align: left; vertical-align: top; padding: 5px 10px; border-bottom: 1px solid var(--edge); }
   tr:last-child td { border-bottom: 0; }
-  td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+  th.n, td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
   td { white-space: nowrap; } td.soft { white-space: normal; min-width: 16em; }
   @media (max-width: 700px) {
     tr { display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 6px 10px; border-bottom: 1px solid var(--edge); }
     td, td.n { border: 0; padding: 0; text-align: left; white-space: normal; overflow-wrap: anywhere; }
-    th { display: none; } td.soft { flex-basis: 100%; }
+    tr:has(th) { display: none; } td.soft { flex-basis: 100%; }
   }
   .bar { display: flex; height: 30px; border: 1px solid var(--edge); border-radius: 6px; overflow: hidden;
     print-color-adjust: exact; -webkit-print-color-adjust: exact; }
@@ -60,6 +60,7 @@ COLOURS = {
     "reserved": "#cf222e",
     "cache": "#1a7f37",
 }
+NUMBERS = ("size", "bytes")  # columns that stand to the right
 
 
 def pipeline_page(
@@ -76,6 +77,7 @@ def pipeline_page(
             f"<style>{_STYLE}</style></head><body>",
             f"<h1>{escape(pipeline.name)}</h1>",
             *_summary(edges, memory, findings),
+            *(_refused(memory) if memory is not None else ()),
             f'<div class="wide" tabindex="0" aria-label="picture of the pipeline">{svg}</div>',
             *_legend(edges),
             *_found(findings),
@@ -93,7 +95,7 @@ def _summary(edges: Sequence[Edge], memory: MemoryPlan | None, findings: Sequenc
         for account in memory.accounts:
             told.append(f"GPU {account.index} ({account.gpu.name}): {_percent(account.used, account)} used")
     errors = sum(one.severity == "error" for one in findings)
-    told.append(f"{len(findings)} findings, {errors} of them errors" if findings else "nothing found")
+    told.append(f"{len(findings)} findings, {errors} of them errors" if findings else "the checks found nothing")
     yield f'<p class="soft">{escape("; ".join(told))}</p>'
 
 
@@ -125,6 +127,17 @@ def _found(findings: Sequence[Finding]) -> Iterator[str]:
         yield f"<section><h2>Found</h2><ol>{items}</ol></section>"
 
 
+def _refused(memory: MemoryPlan) -> Iterator[str]:
+    """What does not fit, before anything else, and what would."""
+    for refusal in memory.refusals:
+        yield f'<p class="refused"><b class="bad">Does not fit.</b> {escape(refusal)}</p>'
+    if memory.ways:
+        ways = "".join(
+            f"<li>{escape(way.change)} ({bytes_text(way.fills)} of {bytes_text(way.of)})</li>" for way in memory.ways
+        )
+        yield f"<p>What would fit:</p><ul>{ways}</ul>"
+
+
 def _memory(memory: MemoryPlan) -> Iterator[str]:
     for account in memory.accounts:
         gpu = account.gpu
@@ -137,10 +150,6 @@ def _memory(memory: MemoryPlan) -> Iterator[str]:
             for part in account.parts
         )
         yield f"{_table(rows, 'part', 'of', 'size', 'why')}</section>"
-    for refusal in memory.refusals:
-        ways = "".join(f"<li>{escape(way.change)}</li>" for way in memory.ways)
-        yield f'<p class="refused"><b class="bad">Does not fit.</b> {escape(refusal)}</p>'
-        yield f"<p>What would fit:</p><ul>{ways}</ul>" if ways else ""
     for cache in memory.caches if memory.fits else ():
         counts = ", ".join(f"{count:,.1f} of {length:,}" for length, count in cache.sequences.items())
         yield (
@@ -191,7 +200,7 @@ def _handover(edges: Sequence[Edge]) -> Iterator[str]:
 
 
 def _table(rows: str, *names: str) -> str:
-    head = "".join(f"<th>{name}</th>" for name in names)
+    head = "".join(f'<th class="n">{name}</th>' if name in NUMBERS else f"<th>{name}</th>" for name in names)
     return f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>'
 
 

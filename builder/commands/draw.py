@@ -35,7 +35,10 @@ def draw(
     from builder.memory.planning import Ask, plan_memory
     from builder.page import pipeline_page
 
-    is_page = out is not None and out.suffix.lower() in (".html", ".htm")
+    ending = out.suffix.lower() if out is not None else ".svg"
+    if ending not in (".svg", ".html", ".htm"):
+        raise typer.BadParameter(f"{out}: x.svg or x.html is needed", param_hint="--out")
+    is_page = ending != ".svg"
     with edge._problems_told():
         found = edge._pipelines([pipeline], whisper, yolo, llm, set_)[0]
         plan, findings = check_pipelines([found], pinned_release() if gpu else "embedded")

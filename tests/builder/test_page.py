@@ -68,7 +68,13 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere(drawn):
 
 def test_the_page_tells_memory_settings_and_hand_over(drawn):
     text = " ".join(_read(drawn("assistant", "--gpu", "L40S", "--llm", "Qwen/Qwen3-8B")).text)
-    for words in ("GPU 0: L40S, 44.34 GiB", "kv_cache_memory_bytes", "audio_features", "device copy", "nothing found"):
+    for words in (
+        "GPU 0: L40S, 44.34 GiB",
+        "kv_cache_memory_bytes",
+        "audio_features",
+        "device copy",
+        "the checks found nothing",
+    ):
         assert words in text
 
 
@@ -80,7 +86,7 @@ def test_the_bar_of_a_gpu_is_as_long_as_its_parts(drawn):
 
 def test_what_does_not_fit_is_told_with_what_would(drawn):
     page = drawn("assistant", "--gpu", "L4", "--llm", "meta-llama/Llama-3.1-8B-Instruct")
-    assert "Does not fit." in page and "a larger GPU: --gpu" in page
+    assert page.index(" % used") < page.index("Does not fit.") < page.index("a larger GPU: --gpu") < page.index("<svg")
 
 
 def test_findings_stand_below_the_picture_with_the_numbers_of_their_pins(drawn, tmp_path):
@@ -100,6 +106,9 @@ def test_findings_stand_below_the_picture_with_the_numbers_of_their_pins(drawn, 
     assert "y" in read.text and "<b>=y" not in page
 
 
-def test_another_ending_is_an_svg(drawn):
+def test_the_ending_says_whether_it_is_a_page_or_a_picture_and_no_other_is_written(drawn, tmp_path):
     assert drawn("detect", name="x.svg").startswith("<svg ")
+    refused = CliRunner().invoke(app, ["draw", "detect", "-o", str(tmp_path / "x.png")])
+    assert refused.exit_code == 2 and "x.svg or x.html is needed" in refused.output
+    assert not (tmp_path / "x.png").exists()
     assert json.dumps(drawn("detect", "--gpu", "L4", name="y.svg")).count("line good") >= 1
