@@ -31,6 +31,7 @@ from clients.transports.grpc_errors import (
 from clients.transports.messages import infer_message, is_for, response_of, stream_messages
 
 CHANNEL_OPTIONS = (
+    ("grpc.lb_policy_name", "round_robin"),  # a name with several addresses, such as a headless Service: all in turn
     ("grpc.max_send_message_length", MAX_REQUEST_BYTES),
     ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),  # the library's own limit is 4 MiB
     ("grpc.max_reconnect_backoff_ms", 2000),  # a restarted server is found again within seconds, not minutes
