@@ -24,6 +24,9 @@ LABEL = "app.kubernetes.io/name"
 CLIENT = "tritonkit.dev/client"
 WATCHERS = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
 LOG = "/log/server.log"
+# A gRPC client goes to all pods that the Service had when it looked, and looks again only when a connection ends: each
+# ends after a minute, or when the answers on it are complete, at most an hour later.
+CONNECTION_MS = {"": 60_000, "-grace": 3_600_000}
 LOG_PORT = 9103
 
 
@@ -94,6 +97,7 @@ def container(facts: Facts, wishes: Wishes) -> dict[str, Any]:
             f"--exit-timeout-secs={wishes.drain_s}",
             "--log-format=ISO8601",
             f"--log-file={LOG}",
+            *(f"--grpc-max-connection-age{name}={ms}" for name, ms in CONNECTION_MS.items()),
             *traces,
         ],
         "env": [{"name": "TRITONKIT_ENTRY", "value": ",".join(facts.entries)}],
@@ -148,12 +152,13 @@ def log_reader(facts: Facts) -> dict[str, Any]:
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         },
-        "volumeMounts": [{"name": "log", "mountPath": "/log", "readOnly": True}],
+        # It gives back what it has printed, or the log would fill the volume and the pod be evicted.
+        "volumeMounts": [{"name": "log", "mountPath": "/log"}],
     }
 
 
 def service(facts: Facts) -> dict[str, Any]:
-    """The Service. gRPC keeps one connection: clients that should reach every pod need the headless one's addresses."""
+    """The Service, headless: its name has the address of every pod, and our gRPC clients go to all of them in turn."""
     offered = {**PORTS, "log-metrics": LOG_PORT}
     ports = [{"name": one, "port": port, "targetPort": one} for one, port in offered.items()]
     return {

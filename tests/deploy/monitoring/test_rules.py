@@ -142,6 +142,23 @@ def test_log_that_tells_of_a_full_pool_is_counted_while_it_grows(tmp_path: Path)
     assert 'fallbacks_total{pool="cuda"} 1.0' in text and 'fallbacks_total{pool="pinned"} 1.0' in text
 
 
+def test_log_that_was_printed_leaves_the_disk_and_none_of_it_is_lost(tmp_path: Path) -> None:
+    log, lines = tmp_path / "server.log", [f"line {number} {'x' * 90}" for number in range(20_000)]
+    half = len(lines) // 2
+    log.write_text("".join(f"{one}\n" for one in lines[:half]))
+    read = []
+    for line in followed(log, is_over=lambda: len(read) >= len(lines), give_back_bytes=2**16):
+        read.append(line)
+        if len(read) == half:
+            with log.open("a") as server:
+                server.writelines(f"{one}\n" for one in lines[half:])
+    assert read == lines
+    assert log.stat().st_size > 2_000_000 and log.stat().st_blocks * 512 < 200_000
+    left = list(followed(log, is_over=lambda: True))
+    assert lines[-len(left) + 1 :] == left[1:], "who follows it anew begins behind the hole, perhaps within a line"
+    assert len(left) < half
+
+
 @pytest.mark.server
 def test_words_of_a_full_pool_are_those_of_the_real_server(served: Any) -> None:
     fallbacks = Fallbacks()
