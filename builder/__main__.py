@@ -56,12 +56,16 @@ def build(
     gpu: Annotated[str | None, typer.Option("--gpu", help="fill in what `plan` works out for it: L4, 2xH100")] = None,
     engine: Annotated[list[str] | None, typer.Option("--engine", help="with --gpu: KEY=VALUE of vLLM")] = None,
     chains: Annotated[int, typer.Option("--chains", min=1, help="each pipeline once on each of so many GPUs")] = 1,
+    others: Annotated[
+        int | None,
+        typer.Option("--others-on", min=1, help="GPU of all models but language models, which have those from 0 on"),
+    ] = None,
     turns: Annotated[
         list[str] | None, typer.Option("--one-at-a-time", help="model that takes turns with the others named so")
     ] = None,
 ) -> None:
     """Write the model repository of some pipelines: checked first, then everything or nothing."""
-    from builder.chains import on_gpus
+    from builder.chains import placed
     from builder.check import check_pipelines
     from builder.commands.plan import planned_for
     from builder.environments import make_environments
@@ -70,7 +74,7 @@ def build(
 
     with _problems_told():
         asked = taking_turns(_pipelines(pipelines, whisper, yolo, llm, set_), turns or ())
-        found = on_gpus(asked, chains)
+        found = placed(asked, chains=chains, others=others)
         plan, findings = check_pipelines(found, _release(target))
         _report(findings)
         if gpu is not None:

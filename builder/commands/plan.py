@@ -43,6 +43,10 @@ def plan(
         list[str] | None, typer.Option("--engine", help="KEY=VALUE of vLLM's arguments: max_model_len=8192")
     ] = None,
     chains: Annotated[int, typer.Option("--chains", min=1, help="each pipeline once on each of so many GPUs")] = 1,
+    others: Annotated[
+        int | None,
+        typer.Option("--others-on", min=1, help="GPU of all models but language models, which have those from 0 on"),
+    ] = None,
     turns: Annotated[
         list[str] | None, typer.Option("--one-at-a-time", help="model that takes turns with the others named so")
     ] = None,
@@ -71,7 +75,7 @@ def plan(
 ) -> None:
     """Plan the GPUs that a pipeline's models share. Exit status 1 if they do not fit, or a log says otherwise."""
     from builder import __main__ as edge
-    from builder.chains import on_gpus
+    from builder.chains import placed
     from builder.commands import plan_text
     from builder.exclusive import taking_turns
     from builder.handover.verify import compare, read_placement
@@ -89,7 +93,7 @@ def plan(
     release = edge._release(target or pinned_release())
     with edge._problems_told():
         asked = taking_turns(edge._pipelines(pipelines, whisper, yolo, llm, set_), turns or ())
-        made = make_plan(on_gpus(asked, chains), release)
+        made = make_plan(placed(asked, chains=chains, others=others), release)
         ask = Ask(
             devices=() if profile == "cpu" else devices_of(gpu),
             version=vllm_of(made.target.container),

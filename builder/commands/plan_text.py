@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from builder.commands.plan_beside import Beside, show_beside
-from builder.handover.edges import Edge, totals
+from builder.handover.edges import Edge, by_ensemble, totals
 from builder.handover.verify import Comparison
 from builder.memory.account import HEADROOM_PERCENT, KINDS, CacheFit, GpuAccount, MemoryPlan
 from builder.memory.devices import bytes_text
@@ -39,7 +39,10 @@ def as_json(
     beside: Beside | None = None,
 ) -> dict[str, Any]:
     """Everything, as plain values; bytes as numbers."""
-    found: dict[str, Any] = {"edges": [asdict(one) for one in edges], "totals": asdict(totals(edges))}
+    found: dict[str, Any] = {
+        "edges": [asdict(one) for one in edges],
+        "totals": {name: asdict(totals(mine)) for name, mine in by_ensemble(edges).items()},
+    }
     if memory is not None:
         found["memory"] = {
             **asdict(memory),
@@ -163,6 +166,12 @@ def _show_settings(console: Console, memory: MemoryPlan) -> None:
 
 def _show_edges(console: Console, edges: Sequence[Edge]) -> None:
     console.print("How tensors get from step to step, one request", style="italic")
+    for name, mine in by_ensemble(edges).items():
+        _show_ensemble(console, name, mine)
+
+
+def _show_ensemble(console: Console, name: str, edges: Sequence[Edge]) -> None:
+    """The large edges of one pipeline, each with its reason, and what a request costs there."""
     large = [one for one in edges if one.is_large]
     tensors, ways = _widest(one.tensor for one in large), _widest(f"{one.source} > {one.target}" for one in large)
     for one in large:
@@ -180,7 +189,7 @@ def _show_edges(console: Console, edges: Sequence[Edge]) -> None:
         )
     sum_ = totals(edges)
     console.print(
-        f"one request moves {bytes_text(sum_.moved)}, copies {bytes_text(sum_.copied)}, "
+        f"{name}: one request moves {bytes_text(sum_.moved)}, copies {bytes_text(sum_.copied)}, "
         f"{bytes_text(sum_.crossed)} of it over the bus"
     )
 

@@ -25,6 +25,7 @@ class Edge:
     """One ensemble tensor on its way to one of its users.
 
     Attributes:
+        ensemble: the pipeline's own.
         tensor: the ensemble tensor.
         source, source_key: the model that makes it and its own name for it; `caller` and the tensor's name at an end.
         target, target_key: the same of the model that reads it.
@@ -37,6 +38,7 @@ class Edge:
         better: the change that would improve it; empty where there is none.
     """
 
+    ensemble: str
     tensor: str
     source: str
     source_key: str
@@ -83,6 +85,14 @@ def totals(edges: Iterable[Edge]) -> Totals:
     )
 
 
+def by_ensemble(edges: Iterable[Edge]) -> Mapping[str, tuple[Edge, ...]]:
+    """The edges of each pipeline: a request goes through one of them."""
+    found: dict[str, tuple[Edge, ...]] = {}
+    for one in edges:
+        found[one.ensemble] = (*found.get(one.ensemble, ()), one)
+    return found
+
+
 def edges_of(
     ensemble: Entry,
     catalog: Catalog,
@@ -100,14 +110,16 @@ def edges_of(
         embedded: for the embedded server, whose ONNX backend is a Python one.
     """
     found = [
-        edge for tensor in make_graph(ensemble).tensors.values() for edge in _edges(tensor, catalog, sizes, embedded)
+        edge
+        for tensor in make_graph(ensemble).tensors.values()
+        for edge in _edges(ensemble.name, tensor, catalog, sizes, embedded)
     ]
     order = {step.get("model_name"): index for index, step in enumerate(ensemble.ensemble_steps())}
     found.sort(key=lambda one: (order.get(one.target, len(order)), order.get(one.source, -1)))
     return tuple(_without_room(found, pool_bytes or {}, concurrency))
 
 
-def _edges(tensor: EnsembleTensor, catalog: Catalog, sizes: Sizes, embedded: bool) -> Iterator[Edge]:
+def _edges(ensemble: str, tensor: EnsembleTensor, catalog: Catalog, sizes: Sizes, embedded: bool) -> Iterator[Edge]:
     makers = [(end.model, end.key) for end in tensor.makers] or [("caller", tensor.name)]
     users = [(end.model, end.key) for end in tensor.users]
     ends = [
@@ -125,6 +137,7 @@ def _edges(tensor: EnsembleTensor, catalog: Catalog, sizes: Sizes, embedded: boo
         left = left if left.leaves_on_device(source_key) else replace(left, gives_device=False)
         place, how, copies, crossings, why, better = _way(left, right, declared, source, target)
         yield Edge(
+            ensemble=ensemble,
             tensor=tensor.name,
             source=source,
             source_key=source_key,

@@ -62,6 +62,8 @@ def demand_of(
         if is_engine(model):
             engine = engine_of(model, exports, on[0]).changed(**(arguments or {}))
             found.append(engine)
+            if method := engine.unknown_quantization:
+                notes.append(f"{model.name}: how small {method} makes weights is not known here; {engine.dtype} counts")
             parts += engine_parts(engine, devices)
             continue
         process = backend_name(entry.config) == "python" or runs_onnx_in_python(catalog.target)

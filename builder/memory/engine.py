@@ -83,6 +83,13 @@ class Engine:
         return engine_dtype(self.network, self.arguments.get("dtype"))
 
     @property
+    def unknown_quantization(self) -> str:
+        """The method by which its weights are quantized, where its size is not known; empty otherwise."""
+        given = self.network.quantization
+        told = str(given.get("quant_method") or self.arguments.get("quantization") or "")
+        return "" if quantization(given, self.arguments.get("quantization")) else told
+
+    @property
     def storage(self) -> str:
         """How its weights are stored, for a person."""
         how = quantization(self.network.quantization, self.arguments.get("quantization"))
@@ -146,7 +153,7 @@ def engine_of(model: Model, exports: Path, first: int = 0) -> Engine:
     folder = next((exports / one.source for one in model.artifacts if one.target == name), Path(name))
     file = folder / "config.json"
     if file.is_file():
-        config = json.loads(file.read_text(encoding="utf-8"))
+        config = _read_config(file, model.name)
     elif name in known_networks():
         config = known_networks()[name]
     else:
@@ -157,6 +164,23 @@ def engine_of(model: Model, exports: Path, first: int = 0) -> Engine:
             fix=f"Name a folder with the checkpoint, or one of {', '.join(known_networks())}",
         )
     return Engine(model=model.name, network=read_network(config, model.name), arguments=arguments, first=first)
+
+
+def _read_config(file: Path, where: str) -> Mapping[str, Any]:
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        config, words = None, str(error)
+    else:
+        words = f"it holds a {type(config).__name__}"
+    if not isinstance(config, dict):
+        raise DeclarationError(
+            where=where,
+            found=f"{file} cannot be read as a config ({words})",
+            expected="one JSON object, as Hugging Face writes it, is needed",
+            fix="Fetch the checkpoint again",
+        )
+    return config
 
 
 @cache

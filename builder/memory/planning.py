@@ -100,6 +100,15 @@ def all_edges(plan: Plan, catalog: Catalog, ask: Ask, *, embedded: bool = False)
 def _check_devices(plan: Plan, catalog: Catalog, engines: Sequence[Engine], devices: Sequence[Gpu]) -> None:
     wanted = {model.name: max(gpus_of(catalog.entries[model.name].config), default=0) + 1 for model in plan.models}
     wanted |= {one.model: one.gpus[-1] + 1 for one in engines}
+    for engine in engines:
+        kinds = {group.get("kind") for group in catalog.entries[engine.model].config.get("instance_group", ())}
+        if len(engine.gpus) > 1 and "KIND_GPU" in kinds:
+            raise DeclarationError(
+                where=engine.model,
+                found=f"it spans {len(engine.gpus)} GPUs, and its instance of KIND_GPU sees one",
+                expected="KIND_MODEL is needed, so one chain",
+                fix="Leave --chains out, or tensor_parallel_size and pipeline_parallel_size",
+            )
     for name, count in wanted.items():
         if count > len(devices):
             raise DeclarationError(

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from builder import DeclarationError, check_pipelines
-from builder.chains import chain, on_gpus
+from builder.chains import chain, on_gpus, placed
 from builder.memory.devices import gpus
 from builder.memory.planning import Ask, plan_memory
 from builder.pipelines.assistant import assistant
@@ -57,6 +57,39 @@ def test_a_language_model_that_spans_gpus_is_refused():
     object.__setattr__(llm, "texts", {"model.json": json.dumps({"model": "x", "tensor_parallel_size": 2})})
     with pytest.raises(DeclarationError, match="llm: it spans 2 GPUs"):
         chain(pipeline, 1)
+
+
+def test_a_language_model_has_gpus_to_itself_where_the_others_are_put_elsewhere(tmp_path):
+    pipelines = placed([assistant(llm="meta-llama/Meta-Llama-3-70B-Instruct")], others=2)
+    plan, findings = check_pipelines(pipelines, "26.07-vllm+py3")
+    assert findings == ()
+    assert _on(plan, "yolo") == _on(plan, "whisper_decoder") == [[2]]
+    assert plan.catalog("gpu").entries["llm"].config["instance_group"][0]["kind"] == "KIND_MODEL"
+    ask = Ask(devices=gpus("3xH100"), version=(0, 24), arguments={"tensor_parallel_size": 2})
+    memory = plan_memory(plan, ask, tmp_path)
+    assert memory.fits
+    owners = [{one.owner for one in account.parts} - {"tritonserver"} for account in memory.accounts]
+    assert owners[:2] == [{"llm"}, {"llm"}] and "llm" not in owners[2] and "whisper_decoder" in owners[2]
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "ways", "told"),
+    [
+        (assistant, {"others": 1, "chains": 2}, "--chains 2 puts a language model on each GPU"),
+        (detect, {"others": 1}, "detect: it has no language model"),
+        (assistant, {"others": 0}, "llm: it is on GPUs 0 to 0; another GPU is needed"),
+    ],
+)
+def test_what_cannot_be_split_between_gpus_is_refused(pipeline, ways, told):
+    with pytest.raises(DeclarationError, match=told):
+        placed([pipeline()], **ways)
+
+
+def test_an_engine_on_several_gpus_cannot_be_in_a_chain(tmp_path):
+    plan = make_plan(on_gpus([assistant()], 2), "26.07")
+    ask = Ask(devices=gpus("4xH100"), version=(0, 24), arguments={"tensor_parallel_size": 2})
+    with pytest.raises(DeclarationError, match="llm: it spans 2 GPUs, and its instance of KIND_GPU sees one"):
+        plan_memory(plan, ask, tmp_path)
 
 
 def test_every_gpu_is_planned_with_what_is_on_it(tmp_path):

@@ -21,7 +21,7 @@ def test_its_commands_run(page, tmp_path, monkeypatch):
     monkeypatch.setenv("TRITONKIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     lines = [line for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) for line in block.splitlines()]
-    assert len(lines) == 4
+    assert len(lines) == 5
     for line in lines:
         program, *arguments = shlex.split(line)
         assert program == "tritonkit"

@@ -135,6 +135,13 @@ def test_compose_gets_the_pool_of_every_gpu(run, tmp_path):
     assert "CUDA_POOLS=0:67108864,1:67108864\n" in (tmp_path / "plan.env").read_text()
 
 
+def test_a_request_goes_through_one_chain_and_costs_what_that_one_does(run):
+    one = json.loads(run("detect", "--gpu", "L4", "--json").stdout)["totals"]
+    two = json.loads(run("detect", "--gpu", "2xL4", "--chains", "2", "--json").stdout)["totals"]
+    assert two == {"detect": one["detect"], "detect_gpu1": one["detect"]}
+    assert run("detect", "--gpu", "2xL4", "--chains", "2").stdout.count(": one request moves ") == 2
+
+
 def test_build_for_a_gpu_fills_in_what_the_plan_says(tmp_path, monkeypatch, checkout):
     monkeypatch.setenv("TRITONKIT_CACHE", str(tmp_path / "cache"))
     out = tmp_path / "repository"

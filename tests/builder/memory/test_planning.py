@@ -11,6 +11,7 @@ from builder import Pipeline, Step
 from builder.errors import DeclarationError
 from builder.memory.applied import applied
 from builder.memory.devices import GIB, MIB, Gpu, bytes_text, detected, gpus, known_gpus, parse_bytes
+from builder.memory.engine import known_networks
 from builder.memory.planning import Ask, plan_memory
 from builder.memory.settings import vllm_version
 from builder.model import Model
@@ -195,6 +196,17 @@ def test_the_pool_holds_every_edge_on_the_gpu_for_all_requests(tmp_path):
 def test_an_unknown_checkpoint_names_what_is_needed(tmp_path):
     with pytest.raises(DeclarationError, match=r"llm: there is no .*config.json, and no published model of the name"):
         _planned(_llm(name="nobody/nothing"), tmp_path=tmp_path)
+
+
+def test_a_checkpoint_that_is_damaged_or_quantized_in_an_unknown_way_says_so(tmp_path):
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(DeclarationError, match="config.json cannot be read as a config .*Fetch the checkpoint again"):
+        _planned(_llm(name=str(tmp_path)), tmp_path=tmp_path)
+    config = {**known_networks()[LLAMA], "quantization_config": {"quant_method": "aqlm"}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    memory = _planned(_llm(name=str(tmp_path), enforce_eager=True), tmp_path=tmp_path)
+    assert "llm: how small aqlm makes weights is not known here; bfloat16 counts" in memory.notes
+    assert _sum(memory, "llm", "weights") == 2 * 8_030_261_248
 
 
 def test_gpus_by_name_by_number_by_size_and_detected():
