@@ -274,7 +274,8 @@ def serve_by_docker(
         repository=directory,
         host=host,
         ports=ports,
-        load=load,
+        # by name, also where it is all of them: the container's health check asks for these
+        load=load or sorted(one.parent.name for one in directory.glob("*/config.pbtxt")),
         shm_size=sizes.shm_size,
         flags=(*sizes.flags, *flags),
     )

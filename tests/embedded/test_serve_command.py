@@ -158,6 +158,7 @@ def test_the_docker_command_for_a_stock_image(
     with command("--gpu", "--dry-run", "--image", "stock-vllm") as process:
         out, _ = process.communicate(timeout=20)
     assert process.returncode == 0
+    assert " -e TRITONKIT_ENTRY=echo " in out  # what it loads by itself, its health check must know, too
     assert "-vllm-python-py3 bash -c " in out
     assert "/embedded/backends/onnxruntime:/opt/tritonserver/backends/onnxruntime:ro" in out
     with command("--gpu", "--dry-run", "--image", "other") as process:
