@@ -144,6 +144,7 @@ class Transactional:
             await producer.flush()
             self._watch("produced")
             await producer.send_offsets_to_transaction({partition: offset}, self._group)
+            self._watch("offset added")
         for one in ready:
             del held[one]
 

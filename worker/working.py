@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from aiokafka import AIOKafkaConsumer, TopicPartition
 
 POLL_MS = 200
-# Called at every step of every message: "taken", "answered", "sent", "committed".
+# Called at every step: "taken", "answered", "sent", with transactions "produced" and "offset added", then "committed".
 Watch = Callable[[str, Message | None], None]
 
 
