@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -23,6 +23,8 @@ Whisper = Annotated[str | None, typer.Option(help="Whisper checkpoint: a size, o
 Yolo = Annotated[str | None, typer.Option(help="Detection network: a packaged name, or a folder")]
 Concurrency = Annotated[int, typer.Option(min=1, help="Requests under way at once in one replica")]
 FirstToken = Annotated[float, typer.Option("--first-token", min=0.01, help="Seconds that a first token may take.")]
+# Short names, as `tritonkit serve --gpu` has them: the image, and what it gets at its start.
+IMAGES = {"built": ("SERVE_IMAGE", ""), "stock-vllm": ("TRITON_VLLM_IMAGE", "ONNXRUNTIME_GPU_VERSION")}
 QueueMs = Annotated[float, typer.Option("--queue-ms", min=1, help="Mean wait before a step that calls for replicas")]
 
 
@@ -121,6 +123,9 @@ def ray(
     gpu: Annotated[
         str, typer.Option("--gpu", help="What a replica gets: GPUs and pools as planned for --at-once.")
     ] = "",
+    image: Annotated[
+        str, typer.Option("--image", help="Replicas run this image by docker: built, or stock-vllm; embedded if empty.")
+    ] = "",
     apart: Annotated[bool, typer.Option("--apart", help="An application for each pipeline; with --out.")] = False,
     env: Annotated[list[str] | None, typer.Option(help="NAME=VALUE for the replicas; may be repeated.")] = None,
 ) -> None:
@@ -131,6 +136,10 @@ def ray(
         fail(f"--least {least} is more than --most {most}.", status=2)
     if apart and out is None:
         fail("--apart goes with --out: serve deploy starts several applications.", status=2)
+    if image and image not in IMAGES:
+        fail(f"--image {image}: {' or '.join(IMAGES)} is needed.", status=2)
+    if image and not gpu:
+        fail("--image goes with --gpu: a container gets the GPUs that its replica has.", status=2)
     with told():
         plans = [planned(one, gpu, at_once, None, None, None) for one in pipelines] if gpu else []
     orders = Orders(
@@ -143,7 +152,7 @@ def ray(
         down_s=down_s,
         cache=str(shipped.cache()),
         env=dict(one.partition("=")[::2] for one in env or ()),
-        **sizes_of(plans),
+        **(image_of(image) | sizes_of(plans)),
     )
     with told():
         if out is None:
@@ -245,6 +254,17 @@ def planned(
     if not memory.fits:
         fail("\n".join([*memory.refusals, f"What would fit: tritonkit plan {pipeline} --gpu {gpu}"]))
     return facts_of(made, memory, pipelines[0].name, read_versions())
+
+
+def image_of(image: str) -> dict[str, Any]:
+    """What orders say of an image by its short name; nothing of none."""
+    if not image:
+        return {}
+    from embedded.docker import read_versions
+
+    versions = read_versions()
+    name, addition = IMAGES[image]
+    return {"image": versions[name], "stock": versions[addition] if addition else ""}
 
 
 def write(out: Path, files: dict[str, str]) -> None:

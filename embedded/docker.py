@@ -66,22 +66,28 @@ def docker_run(
     shm_size: str = "2g",
     flags: Sequence[str] = (),
     stock: str | None = None,
+    name: str = "",
+    gpus: str = "all",
+    pass_on: Sequence[str] = (),
 ) -> list[str]:
     """The command: all GPUs, the repository read-only, ports on `host`, the `gpu` profile where a model has one.
 
     In the container the program `starter` loads the models one at a time, the language model last.
 
     Args:
+        name: of the container; docker makes one up if empty.
+        gpus: which of them, as docker takes it.
+        pass_on: further variables of our environment, by name.
         stock: version of onnxruntime-gpu to install at the start, where `image` is NVIDIA's own with vLLM and no ONNX
             backend: ours is mounted, and `starter`, too.
     """
     publish = [
         part for endpoint, port in ports.items() for part in ("-p", f"{host}:{port}:{CONTAINER_PORTS[endpoint]}")
     ]
-    secrets = [part for name in PASSED_ON for part in ("-e", name)]
+    secrets = [part for one in (*PASSED_ON, *pass_on) for part in ("-e", one)]
     return [
-        *("docker", "run", "--rm", "--init"),
-        *("--gpus", "all", f"--shm-size={shm_size}", "--ulimit", "memlock=-1", "--ulimit", "stack=67108864"),
+        *("docker", "run", "--rm", "--init", *(("--name", name) if name else ())),
+        *("--gpus", gpus, f"--shm-size={shm_size}", "--ulimit", "memlock=-1", "--ulimit", "stack=67108864"),
         *publish,
         *("-v", f"{repository.resolve()}:/models:ro", "-v", "tritonkit-cache:/cache"),
         *secrets,
@@ -114,18 +120,27 @@ def build_command(versions: Mapping[str, str], target: str = "server") -> list[s
     return ["docker", "build", "-t", name, "--target", target, "-f", str(file), *arguments, str(DOCKER_FOLDER.parent)]
 
 
+def check_engine(otherwise: str = "serve without --gpu") -> None:
+    """Return if there is a docker engine that answers.
+
+    Raises:
+        CannotStart: no docker, or no answer; with what else there is to do.
+    """
+    if shutil.which("docker") is None:
+        raise CannotStart(f"docker: not found on PATH; a docker engine is needed. Install it, or {otherwise}.")
+    engine = subprocess.run(["docker", "info"], capture_output=True, text=True)
+    if engine.returncode:
+        words = engine.stderr.strip().splitlines()[-1:] or ["no answer"]
+        raise CannotStart(f"docker: the engine does not answer ({words[0]}). Start it, or {otherwise}.")
+
+
 def check_docker(versions: Mapping[str, str], *, stock: bool = False) -> None:
     """Return if this machine can run the image; a stock one is fetched by docker itself.
 
     Raises:
         CannotStart: no docker engine, no GPU, or no image.
     """
-    if shutil.which("docker") is None:
-        raise CannotStart("docker: not found on PATH; a docker engine is needed. Install it, or serve without --gpu.")
-    engine = subprocess.run(["docker", "info"], capture_output=True, text=True)
-    if engine.returncode:
-        words = engine.stderr.strip().splitlines()[-1:] or ["no answer"]
-        raise CannotStart(f"docker: the engine does not answer ({words[0]}). Start it, or serve without --gpu.")
+    check_engine()
     if not any(Path("/dev").glob("nvidia[0-9]*")):
         raise CannotStart("no NVIDIA GPU on this machine (/dev/nvidia0 is missing). Serve without --gpu.")
     if stock:

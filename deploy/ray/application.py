@@ -14,18 +14,18 @@ import json
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ray import serve
 
-from batch.calls import Caller, entries
+from batch.calls import Caller
 from batch.errors import RowError
 from clients import traced
 from clients.errors import ClientError, NotReady, RequestRejected, RequestTimeout, Unreachable
 from deploy.errors import DeployError
 from deploy.ray.canary import smallest
 from deploy.ray.orders import DEPLOYMENT, Orders, options_of, orders_of
+from deploy.ray.server import server_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -46,19 +46,8 @@ class Triton:
     """One replica: a Triton server of its own, and what asks it."""
 
     def __init__(self, orders: Orders) -> None:
-        from embedded import EmbeddedServer
-
         self._orders = orders
-        models = [model for pipeline in orders.pipelines for model in entries(pipeline)]
-        self._server = EmbeddedServer(
-            Path(orders.repository),
-            load=models,
-            cache=Path(orders.cache),
-            cpu_threads=orders.cpu_threads,
-            stop_timeout_s=min(5.0, orders.drain_s),
-            flags=orders.flags,
-            environment=orders.env,
-        )
+        self._server = server_of(orders, assigned_gpus())
         self._server.__enter__()
         self._client: AsyncClient | None = None
         self._callers: dict[str, Caller] = {}
@@ -170,6 +159,13 @@ class Triton:
         if server is not None:
             with contextlib.suppress(Exception):
                 server.stop()
+
+
+def assigned_gpus() -> list[str]:
+    """The GPUs that Ray has given to this process: numbers or UUIDs."""
+    import ray
+
+    return [str(one) for one in ray.get_runtime_context().get_accelerator_ids().get("GPU", [])]
 
 
 def status_of(error: Exception) -> int:

@@ -9,6 +9,7 @@ from deploy.errors import DeployError
 if TYPE_CHECKING:
     from deploy.facts import Facts
 
+MIB = 2**20
 APPLICATION, DEPLOYMENT = "tritonkit", "Triton"
 IMPORT_PATH = "deploy.ray.application:build"
 
@@ -25,10 +26,14 @@ class Orders:
         cpus, gpus: what Ray counts for one replica.
         health_period_s, health_timeout_s: how often a replica asks its own pipelines, and how long they may take.
         up_s, down_s: how long load must be high, or low, before replicas are added or ended.
-        look_back_s: over how long the load is taken; more than Ray's own interval of 10 s.
+        count_s: how often requests are counted, and told to what scales; Ray's variables for it have no effect in 2.60.
+        look_back_s: over how long the load is taken; more than count_s.
         drain_s: how long requests in flight may take when a replica ends.
         cpu_threads: threads of each numeric library and model process.
         cache: folder for the assembled backends of the embedded server.
+        image: run this image in a container instead of the embedded server, on the replica's GPUs.
+        stock: of an image of NVIDIA's own, the version of onnxruntime-gpu that is added to it.
+        shm_size: what /dev/shm of the container holds, as docker writes it.
         flags: further flags of tritonserver, such as the pools of a plan.
         env: variables of the application's processes and of its servers.
     """
@@ -44,10 +49,14 @@ class Orders:
     health_timeout_s: float = 30.0
     up_s: float = 10.0
     down_s: float = 300.0
+    count_s: float = 10.0
     look_back_s: float = 30.0
     drain_s: float = 30.0
     cpu_threads: int | None = None
     cache: str = ".cache"
+    image: str = ""
+    stock: str = ""
+    shm_size: str = "2g"
     flags: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
 
@@ -77,6 +86,7 @@ def options_of(orders: Orders) -> dict[str, Any]:
         "target_ongoing_requests": orders.at_once,
         "upscale_delay_s": orders.up_s,
         "downscale_delay_s": orders.down_s,
+        "metrics_interval_s": orders.count_s,
         "look_back_period_s": orders.look_back_s,
     }
     return {
@@ -100,7 +110,8 @@ def sizes_of(plans: Sequence["Facts"]) -> dict[str, Any]:
         name = flag.rstrip("0123456789")  # of a pool, with the GPU's number where it has one
         sizes[name] = max(sizes.get(name, 0), int(flag[len(name) :]))
     flags = tuple(f"{name}{size}" for name, size in sizes.items())
-    return {"gpus": float(max(plan.gpus for plan in plans)), "flags": flags}
+    shm_size = f"{max(plan.shm_bytes for plan in plans) // MIB}m"
+    return {"gpus": float(max(plan.gpus for plan in plans)), "flags": flags, "shm_size": shm_size}
 
 
 def config_of(orders: Orders, *, apart: bool = False, host: str = "127.0.0.1", port: int = 8000) -> dict[str, Any]:

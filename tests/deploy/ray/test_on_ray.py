@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -18,19 +17,13 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 @pytest.fixture(scope="module")
-def seen(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+def seen(checkout: Path, write_stand_ins: Any, tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     """What the program has seen, and what its batch has written. In a network of its own: Ray listens everywhere."""
     folder = tmp_path_factory.mktemp("ray")
-    spec = importlib.util.spec_from_file_location("stand_in_models", checkout / "tests" / "clients" / "conftest.py")
-    assert spec and spec.loader
-    module: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.write_repository(folder / "repository")
+    write_stand_ins(folder / "repository")
     namespace = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--net", "--map-root-user"]
     command = [*namespace, sys.executable, str(PROGRAMS / "alone.py"), str(PROGRAMS / "on_ray.py"), str(folder)]
     environment = {**os.environ, "PYTHONPATH": str(checkout), "TRITONKIT_CACHE": str(checkout / ".cache")}
-    pushed = "RAY_SERVE_{}_AUTOSCALING_METRIC_PUSH_INTERVAL_S"  # ten seconds would make the test a minute longer
-    environment |= {pushed.format(where): "0.5" for where in ("REPLICA", "HANDLE")}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     lines = (folder / "out.jsonl").read_text().splitlines()
@@ -70,7 +63,9 @@ def test_engine_that_hangs_is_noticed_and_replaced(seen: SimpleNamespace) -> Non
     assert (seen.hung_replaced, seen.hung_later) == (True, False)
 
 
-def test_changed_config_file_rolls_the_replicas_over_with_no_request_failed(seen: SimpleNamespace) -> None:
+def test_config_file_by_serve_deploy_rolls_the_replicas_over_with_no_request_failed(seen: SimpleNamespace) -> None:
+    status, said = seen.deployed
+    assert status == 0, said
     rolled_over, statuses, environments = seen.rolled
     assert (rolled_over, statuses) == (True, [200])
     assert environments == ["changed"], "the application's runtime environment reaches its server"

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -25,7 +26,6 @@ import ray
 import yaml
 from ray import serve
 from ray.cluster_utils import Cluster
-from ray.serve.schema import ServeDeploySchema
 
 from batch.cluster import ray_cluster
 from batch.job import Job, run_job
@@ -51,6 +51,7 @@ def main(folder: Path) -> None:
         health_timeout_s=1,
         up_s=1,
         down_s=2,
+        count_s=0.5,
         look_back_s=1,
         drain_s=3,
         cpu_threads=1,
@@ -59,15 +60,15 @@ def main(folder: Path) -> None:
     seen: dict[str, Any] = {}
     with (
         tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as short,
-        two_nodes(short) as address,
-        ray_cluster(address),
+        two_nodes(short) as cluster,
+        ray_cluster(cluster.address),
     ):
         seen["seconds_cluster"] = round(time.monotonic() - BEGAN, 1)
         with serving(orders, host="127.0.0.1", port=port) as handle:
             seen["seconds_serve"] = round(time.monotonic() - BEGAN, 1)
             seen |= examined(handle, f"http://127.0.0.1:{port}")
             began = time.monotonic()
-            seen |= rolled(orders, f"http://127.0.0.1:{port}", port)
+            seen |= rolled(orders, f"http://127.0.0.1:{port}", port, cluster.head_node.webui_url, folder / "serve.yaml")
             seen["seconds_rolled"] = round(time.monotonic() - began, 1)
         seen["left"] = int(not wait(lambda: not tritons(), 10))
         seen |= batch(folder)
@@ -75,13 +76,13 @@ def main(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def two_nodes(folder: str) -> Iterator[str]:
-    """The address of a cluster of two nodes of one CPU each, both on this machine."""
+def two_nodes(folder: str) -> Iterator[Cluster]:
+    """A cluster of two nodes of one CPU each, both on this machine. Its dashboard takes what `serve deploy` sends."""
     os.environ["RAY_TMPDIR"] = folder
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": True})
     cluster.add_node(num_cpus=1)
     try:
-        yield cluster.address
+        yield cluster
     finally:
         cluster.shutdown()
 
@@ -186,10 +187,11 @@ def hung(handle: Any, url: str) -> dict[str, Any]:
     }
 
 
-def rolled(orders: Orders, url: str, port: int) -> dict[str, Any]:
-    """The config file, as `serve deploy` applies it, changes the application while it is asked; then nobody asks."""
+def rolled(orders: Orders, url: str, port: int, dashboard: str, file: Path) -> dict[str, Any]:
+    """`serve deploy FILE` changes the application while it is asked; then nobody asks."""
     changed = replace(orders, least=0, env={"TRITONKIT_SEEN": "changed"}, cpus=0.4)
-    config = yaml.safe_load(yaml.safe_dump(config_of(changed, host="127.0.0.1", port=port)))
+    file.write_text(yaml.safe_dump(config_of(changed, host="127.0.0.1", port=port)))
+    command = [str(Path(sys.executable).with_name("serve")), "deploy", "--address", f"http://{dashboard}", str(file)]
     (before,) = tritons()
     stop, statuses = threading.Event(), []
 
@@ -199,12 +201,13 @@ def rolled(orders: Orders, url: str, port: int) -> dict[str, Any]:
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(ask)
-        serve.context._get_global_client().deploy_apps(ServeDeploySchema.model_validate(config))
+        deployed = subprocess.run(command, capture_output=True, text=True)
         rolled_over = wait(lambda: bool(tritons()) and before not in tritons() and replicas() == 1, 40)
         environments = [psutil.Process(one).environ().get("TRITONKIT_SEEN") for one in tritons()]
         stop.set()
     to_none = wait(lambda: replicas() == 0 and not tritons(), 30)
     return {
+        "deployed": [deployed.returncode, deployed.stderr],
         "rolled": [rolled_over, sorted(set(statuses)), environments],
         "none_and_back": [to_none, post(url, "/llm", QUESTION, limit_s=90)[0]],
     }
