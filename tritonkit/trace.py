@@ -7,6 +7,7 @@ later, from a thread of its own, is timed until the step that needed it starts.
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from collections.abc import Mapping
@@ -90,15 +91,16 @@ def wait_for_trace(folder: Path, model: str, number: int, limit_s: float = 10.0)
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
         files = sorted(folder.glob("trace.*"), key=lambda path: int(path.suffix[1:]))
-        own = [path for path in files if _asked_model(path) == model]
+        own = [path for path in files if _asked_model(path, path.stat().st_size) == model]
         if len(own) > number:
             return own[number]
         time.sleep(0.01)
     raise TimeoutError(f"{folder}: no trace of request {number} to {model} after {limit_s:g} s")
 
 
-def _asked_model(path: Path) -> str | None:
-    """Whose request this is the trace of; None while it is being written."""
+@functools.lru_cache(maxsize=10_000)
+def _asked_model(path: Path, size: int) -> str | None:
+    """Whose request this is the trace of; None while it is being written. A file of the same size is not read again."""
     try:
         models, _, parents = _events(path)
     except json.JSONDecodeError:

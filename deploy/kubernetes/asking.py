@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deploy.facts import Facts
+from deploy.kubernetes.scaling import HPA, KEDA, scaler
 from deploy.kubernetes.serving import CLIENT, GONE_S, LABEL, MARGIN_S, PORTS, RIGHTS, WATCHERS
 from deploy.wishes import Wishes
 
@@ -139,17 +140,12 @@ def network_policy(program: Program, *, is_open: bool) -> dict[str, Any]:
 def processor_scaler(program: Program, wishes: Wishes) -> dict[str, Any]:
     """The gateway's HPA: it computes (audio, pictures, JSON), so its processors say when it is full."""
     usage = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}
-    return {
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": program.name, "labels": labels(program)},
-        "spec": {
-            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": program.name},
-            "minReplicas": 2,
-            "maxReplicas": max(2, 2 * wishes.most),
-            "metrics": [{"type": "Resource", "resource": usage}],
-        },
+    rest = {
+        "minReplicas": 2,
+        "maxReplicas": max(2, 2 * wishes.most),
+        "metrics": [{"type": "Resource", "resource": usage}],
     }
+    return scaler(HPA, program.name, labels(program), rest)
 
 
 def lag_scaler(program: Program, facts: Facts, wishes: Wishes) -> dict[str, Any]:
@@ -162,15 +158,10 @@ def lag_scaler(program: Program, facts: Facts, wishes: Wishes) -> dict[str, Any]
         "activationLagThreshold": "0",
         "offsetResetPolicy": "earliest",
     }
-    return {
-        "apiVersion": "keda.sh/v1alpha1",
-        "kind": "ScaledObject",
-        "metadata": {"name": program.name, "labels": labels(program)},
-        "spec": {
-            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": program.name},
-            "minReplicaCount": 0,
-            "maxReplicaCount": wishes.most,
-            "cooldownPeriod": 300,
-            "triggers": [{"type": "kafka", "metadata": metadata}],
-        },
+    rest = {
+        "minReplicaCount": 0,
+        "maxReplicaCount": wishes.most,
+        "cooldownPeriod": 300,
+        "triggers": [{"type": "kafka", "metadata": metadata}],
     }
+    return scaler(KEDA, program.name, labels(program), rest)

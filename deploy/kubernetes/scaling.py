@@ -12,6 +12,8 @@ from deploy.kubernetes.serving import labels
 from deploy.monitoring import queries
 from deploy.wishes import Wishes
 
+HPA = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
+KEDA = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject"}
 DOWN_S = 600
 QUEUE_PER_POD, WAITING_PER_POD = "tritonkit_queue_seconds_worst_step", "tritonkit_engine_waiting"
 
@@ -28,24 +30,15 @@ def autoscaler(facts: Facts, wishes: Wishes) -> dict[str, Any]:
         }
         for metric, value in targets.items()
     ]
-    return {
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": facts.name, "labels": labels(facts)},
-        "spec": {
-            "scaleTargetRef": reference(facts),
-            "minReplicas": max(1, wishes.least),
-            "maxReplicas": wishes.most,
-            "metrics": metrics,
-            "behavior": {
-                "scaleUp": {"policies": [{"type": "Pods", "value": 2, "periodSeconds": 60}]},
-                "scaleDown": {
-                    "stabilizationWindowSeconds": DOWN_S,
-                    "policies": [{"type": "Pods", "value": 1, "periodSeconds": 120}],
-                },
-            },
+    behavior = {
+        "scaleUp": {"policies": [{"type": "Pods", "value": 2, "periodSeconds": 60}]},
+        "scaleDown": {
+            "stabilizationWindowSeconds": DOWN_S,
+            "policies": [{"type": "Pods", "value": 1, "periodSeconds": 120}],
         },
     }
+    limits = {"minReplicas": max(1, wishes.least), "maxReplicas": wishes.most}
+    return scaler(HPA, facts.name, labels(facts), {**limits, "metrics": metrics, "behavior": behavior})
 
 
 def adapter_rules() -> list[dict[str, Any]]:
@@ -69,23 +62,14 @@ def scaled_object(facts: Facts, wishes: Wishes) -> dict[str, Any]:
     waits = f"max({queries.QUEUE_WORST_S}{here}) or vector(0)"
     waiting = f"max({queries.ENGINE_WAITING}{here}) or vector(0)"
     engine = [trigger(wishes, waiting, threshold=wishes.at_once, activation=wishes.at_once)] if facts.engines else []
-    return {
-        "apiVersion": "keda.sh/v1alpha1",
-        "kind": "ScaledObject",
-        "metadata": {"name": facts.name, "labels": labels(facts)},
-        "spec": {
-            "scaleTargetRef": reference(facts),
-            "minReplicaCount": wishes.least,
-            "maxReplicaCount": wishes.most,
-            "cooldownPeriod": DOWN_S,
-            "triggers": [
-                trigger(wishes, waits, threshold=wishes.queue_s, activation=wishes.queue_s),
-                *engine,
-                # A rate that never asks for a second replica, but for the first at once.
-                trigger(wishes, asked, threshold=1_000_000, activation=0, kind="AverageValue"),
-            ],
-        },
-    }
+    triggers = [
+        trigger(wishes, waits, threshold=wishes.queue_s, activation=wishes.queue_s),
+        *engine,
+        # A rate that never asks for a second replica, but for the first at once.
+        trigger(wishes, asked, threshold=1_000_000, activation=0, kind="AverageValue"),
+    ]
+    limits = {"minReplicaCount": wishes.least, "maxReplicaCount": wishes.most, "cooldownPeriod": DOWN_S}
+    return scaler(KEDA, facts.name, labels(facts), {**limits, "triggers": triggers})
 
 
 def trigger(wishes: Wishes, query: str, *, threshold: float, activation: float, kind: str = "Value") -> dict[str, Any]:
@@ -102,6 +86,7 @@ def trigger(wishes: Wishes, query: str, *, threshold: float, activation: float, 
     }
 
 
-def reference(facts: Facts) -> dict[str, str]:
-    """What is scaled."""
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "name": facts.name}
+def scaler(kind: dict[str, str], name: str, labels: dict[str, str], how: dict[str, Any]) -> dict[str, Any]:
+    """An object that scales the Deployment of its own name."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+    return {**kind, "metadata": {"name": name, "labels": labels}, "spec": {"scaleTargetRef": target, **how}}
