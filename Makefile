@@ -47,8 +47,8 @@ test: build-repo lint types diff  ## form, types, stale configs, then the whole 
 test-server: build-repo  ## only the tests that need the real server
 	@$(PYTEST) -m server
 
-test-gpu: build-repo  ## only the tests that need a GPU
-	@$(PYTEST) -m gpu
+test-gpu: build-repo  ## only the tests that need a GPU; on one, torch and ONNX Runtime for it are installed first
+	@python=$$(scripts/gpu.sh) && $$python -m pytest -m gpu
 
 fuzz: install  ## random repositories: our verdict against the real server's (about 8 minutes)
 	@.venv/bin/python -m fuzz

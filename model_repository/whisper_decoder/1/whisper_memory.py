@@ -75,6 +75,8 @@ class Device:
         self._torch = torch
         self.device = torch.device(name)
         self.number = self.device.index or 0
+        if self.device.type == "cuda":  # libraries of CUDA that torch has not loaded; releases before 1.21 lack this
+            getattr(onnxruntime, "preload_dlls", lambda: None)()
         self.providers: Sequence[Any] = (
             [("CUDAExecutionProvider", {"device_id": self.number}), "CPUExecutionProvider"]
             if self.device.type == "cuda"

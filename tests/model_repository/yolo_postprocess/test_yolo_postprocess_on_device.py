@@ -13,7 +13,10 @@ from yolo_candidates import candidates_in
 from tritonkit.testing import load_model, on_gpu
 
 SHIPPED = Path(__file__).parents[3] / "model_repository" / "yolo_postprocess"
-NEEDS = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU, and torch's CUDA build")
+NEEDS = pytest.mark.skipif(
+    not torch.cuda.is_available(),
+    reason="needs torch's CUDA build with a GPU that it can use: `make test-gpu` brings it",
+)
 DEVICES = ["cpu", pytest.param("cuda:0", marks=[pytest.mark.gpu, NEEDS])]
 CLASSES, ANCHORS = 5, 900
 LAYOUTS = {"boxes_scores": (4, False), "boxes_scores_transposed": (4, True), "boxes_objectness_scores": (5, True)}

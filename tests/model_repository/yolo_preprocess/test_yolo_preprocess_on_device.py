@@ -14,7 +14,10 @@ from yolo_picture import Limits, fitted_picture
 from tritonkit.testing import LoadError, load_model
 
 SHIPPED = Path(__file__).parents[3] / "model_repository" / "yolo_preprocess"
-NEEDS = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU, and torch's CUDA build")
+NEEDS = pytest.mark.skipif(
+    not torch.cuda.is_available(),
+    reason="needs torch's CUDA build with a GPU that it can use: `make test-gpu` brings it",
+)
 DEVICES = ["cpu", pytest.param("cuda:0", marks=[pytest.mark.gpu, NEEDS])]
 
 
