@@ -15,10 +15,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from load.driving import Share, Tally
+from load.driving import LEAD_S, Sent, Share, Tally
 from load.errors import LoadError
 from load.plan import Connectable
-from load.running import LEAD_S, Sent
 
 Tell = Callable[[int, Tally], None]
 

@@ -15,9 +15,10 @@ import numpy as np
 
 from load.answers import difference
 from load.outcomes import NoAnswer, Outcome, Record
-from load.plan import Answer, Outputs, Send
+from load.plan import Answer, Connectable, Outputs, Send
 
 TELL_S = 0.25
+LEAD_S = 0.05  # between the word to begin and the first request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,24 @@ class Tally:
     ended: int = 0
     not_right: int = 0
     recent_s: list[float] = field(default_factory=list)  # latencies since it was last told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What one process sent: its records, and the share of a core that it used meanwhile."""
+
+    records: tuple[Record, ...]
+    cpu_share: float
+
+
+async def send_share(share: Share, connectable: Connectable, start: float, tell: Callable[[Tally], None]) -> Sent:
+    """Sends one share in this process."""
+    async with connectable.connect() as send:
+        driver = Driver(share, send, start)
+        cpu, wall = time.process_time(), time.monotonic()
+        records = await driver.drive(tell)
+        used = (time.process_time() - cpu) / max(1e-9, time.monotonic() - wall)
+    return Sent(records=tuple(records), cpu_share=used)
 
 
 class Driver:

@@ -17,7 +17,8 @@ import numpy as np
 from load.answers import difference
 from load.arrivals import Closed, Replay, arrival_times
 from load.clock import run_finely
-from load.driving import Driver, Expected, Share, Tally, asked_alone
+from load.crew import sent_by_workers
+from load.driving import LEAD_S, Expected, Sent, Share, Tally, asked_alone, send_share
 from load.errors import LoadError
 from load.outcomes import NoAnswer, Record
 from load.plan import Answer, Connectable, LoadPlan
@@ -26,7 +27,6 @@ from load.results import Generator, Percentiles, Result
 if TYPE_CHECKING:
     from load.statistics import ModelCounts
 
-LEAD_S = 0.05  # between the word to begin and the first request
 PICKS = 8192  # items are drawn this often, then again in the same order
 CEILING_CALLERS = 32
 CEILING_S = 2.0
@@ -46,14 +46,6 @@ class Progress:
 
 
 Report = Callable[[Progress], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
-    """What one process sent: its records, and the share of a core that it used meanwhile."""
-
-    records: tuple[Record, ...]
-    cpu_share: float
 
 
 def run(plan: LoadPlan, report: Report = lambda progress: None) -> Result:
@@ -144,8 +136,6 @@ def _send(
                 watch.begin(start)
 
         if len(shares) > 1:
-            from load.crew import sent_by_workers
-
             sent = sent_by_workers(shares, connectable, telling, begins)
         else:
             start = time.monotonic() + LEAD_S + plan.warmup_s
@@ -153,16 +143,6 @@ def _send(
             sent = [run_finely(send_share(shares[0], connectable, start, lambda tally: telling(0, tally)))]
         models = watch.counts()
         return sent, models, watch.problem
-
-
-async def send_share(share: Share, connectable: Connectable, start: float, tell: Callable[[Tally], None]) -> Sent:
-    """Sends one share in this process."""
-    async with connectable.connect() as send:
-        driver = Driver(share, send, start)
-        cpu, wall = time.process_time(), time.monotonic()
-        records = await driver.drive(tell)
-        used = (time.process_time() - cpu) / max(1e-9, time.monotonic() - wall)
-    return Sent(records=tuple(records), cpu_share=used)
 
 
 def shares_of(plan: LoadPlan, expected: tuple[Expected, ...]) -> list[Share]:

@@ -19,7 +19,7 @@ def main() -> None:
         out.flush()
 
     share, connectable = pickle.load(sys.stdin.buffer)
-    from load.running import send_share  # what takes time is loaded before the others are told to begin
+    from load.driving import send_share  # what takes time is loaded before the others are told to begin
 
     say("ready")
     start = pickle.load(sys.stdin.buffer)
