@@ -21,8 +21,8 @@ def called(*arguments: object) -> Any:
     [
         (["--rate", 5, "--concurrency", 2], 2, "only one of --rate, --replay and --concurrency"),
         (["--audio-seconds", "2,x"], 2, "positive numbers with commas"),
-        (["--p95", "soon"], 1, "a number with us, ms or s is needed"),
-        (["--errors", "many"], 1, "a share such as 1% or 0.01 is needed"),
+        (["--p95", "soon"], 2, "a number with us, ms or s is needed"),
+        (["--errors", "many"], 2, "a share such as 1% or 0.01 is needed"),
         (["--image", "nowhere"], 1, "nowhere: nothing of the kind"),
         (["--replay", "nowhere.txt"], 1, "nowhere.txt"),
         (["--concurrency", 1], 1, "Connection refused; a running server is needed"),
