@@ -67,6 +67,10 @@ bench-peers: build-repo  ## the same models served by others, in turns, into doc
 fuzz-inputs: build-repo  ## 10,000 odd requests to the gateway and the models behind it, then Schemathesis (10 minutes)
 	@.venv/bin/python -m fuzz.inputs model_repository
 
+traces: build-repo  ## real traces into two collectors of others, Rotel and Phoenix: every span compared with ours
+	@scripts/collectors.sh
+	@.venv/bin/python -m benchmarks.collectors model_repository
+
 faults: build-repo  ## break everything once under a server with traffic, count each request (20 minutes, needs root)
 	@.venv/bin/python -m benchmarks.faults model_repository
 
@@ -105,4 +109,4 @@ lock: install  ## renew requirements/lock.txt from the environment as it is
 clean:  ## remove caches and fetched weights, keep .venv
 	rm -rf .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
 
-.PHONY: help install weights build-repo demo serve serve-gpu plan image test test-server test-gpu fuzz fuzz-inputs faults soak audit bench bench-peers release-data check diff draw format lint types verify lock clean
+.PHONY: help install weights build-repo demo serve serve-gpu plan image test test-server test-gpu fuzz fuzz-inputs traces faults soak audit bench bench-peers release-data check diff draw format lint types verify lock clean
