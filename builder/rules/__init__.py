@@ -68,6 +68,7 @@ MODEL_RULES: tuple[Rule[Entry], ...] = (
     backends.absent_agent,
     backends.no_agents,
     backends.metric_tags,
+    backends.absent_accelerator,
     parameters.force_cpu,
     parameters.near_key,
     copies.no_such_device_output,

@@ -141,6 +141,28 @@ def metric_tags(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
             )
 
 
+@rule(
+    "TK126",
+    "warning",
+    "accelerator that the target's ONNX backend passes over",
+    why="tritonkit's own ONNX backend, mounted into NVIDIA's image, computes by CUDA or on the host",
+    server="accepts",
+)
+def absent_accelerator(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """A `gpu_execution_accelerator` other than cuda, for `stock-vllm`."""
+    if catalog.target.image != "stock-vllm" or backend_of(entry.config) != "onnxruntime":
+        return
+    accelerators = entry.config.get("optimization", {}).get("execution_accelerators", {})
+    for index, one in enumerate(accelerators.get("gpu_execution_accelerator", ())):
+        if one.get("name") != "cuda":
+            yield Problem(
+                path=("optimization", "execution_accelerators", "gpu_execution_accelerator", index, "name"),
+                found=f"accelerator {one.get('name', '')!r}",
+                expected="the ONNX backend of this server knows cuda alone, and computes by it",
+                fix="Serve it with docker/Dockerfile's image, or take the accelerator out",
+            )
+
+
 def _label(key: str) -> str:
     """The key with everything replaced that a label's name cannot have."""
     return "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in key).lstrip("_0123456789") or "tag"

@@ -164,3 +164,18 @@ def test_a_memory_limit_that_is_undone(told_of_folder):
     )
     lines = told_of_folder({"m/config.pbtxt": text, "m/1/.keep": ""})
     assert any(line.startswith("TK135 m/config.pbtxt:2 m, optimization.execution_accelerators.") for line in lines)
+
+
+def test_an_accelerator_that_the_onnx_backend_of_a_stock_image_has_not(told_of_configs):
+    accelerators = {"gpu_execution_accelerator": [{"name": "cuda"}, {"name": "tensorrt"}]}
+    config = {
+        "name": "m",
+        "backend": "onnxruntime",
+        "input": [{"name": "A", "data_type": "TYPE_FP32", "dims": [3]}],
+        "output": [{"name": "B", "data_type": "TYPE_FP32", "dims": [3]}],
+        "optimization": {"execution_accelerators": accelerators},
+    }
+    (line,) = told_of_configs(config, profile="gpu", release="26.07-stock-vllm")
+    assert line.startswith("TK126 m, optimization.execution_accelerators.gpu_execution_accelerator")
+    assert "accelerator 'tensorrt'" in line
+    assert told_of_configs(config, profile="gpu", release="26.07") == []
