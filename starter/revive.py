@@ -7,17 +7,22 @@ Used by this program in containers and by `tritonkit serve` alike.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
 
 from starter.deaths import DeadModels, end_orphans
-from starter.errors import StarterError
+from starter.errors import LoadError, StarterError
 from starter.server import Server
-from starter.stubs import living
+from starter.stubs import children, living, status
 
 MOST_AN_HOUR = 5  # then something is wrong that a new process does not cure
 GONE_WITHIN_S = 5.0
+AGAIN_AFTER_S = 1.0
+HUNG_AFTER_S = 3.0  # the server collects a process of its own at once
 
 
 class Reviver:
@@ -37,6 +42,8 @@ class Reviver:
         self._dead = DeadModels()
         self._deaths: dict[str, list[float]] = {}
         self._work: threading.Thread | None = None
+        self._before: frozenset[int] | None = None  # the server's processes when the present load began
+        self._hung_since: dict[int, float] = {}
 
     def poll(self, pid: int) -> None:
         """Look once at the server's process, and begin to load anew what has died; returns at once.
@@ -44,6 +51,8 @@ class Reviver:
         To be called a few times a second.
         """
         if self._work is not None and self._work.is_alive():
+            if self._is_hung(pid):
+                self._end(pid, "a model's process died while it loaded, and the server waits for it for ever")
             return
         deaths = self._dead.look(pid)
         for death in deaths:
@@ -70,13 +79,54 @@ class Reviver:
             self._say(f"{model}: its process has died; loading it anew")
             began = time.monotonic()
             try:
-                self._server.unload(model)
-                self._wait_until_gone(pid, model)
-                self._server.load(model)
+                while not self._is_loaded(pid, model):
+                    if not self._may_live(model):
+                        break
+                    time.sleep(AGAIN_AFTER_S)
+                else:
+                    self._say(f"{model}: ready again after {time.monotonic() - began:.1f} s")
             except StarterError as error:
-                self._say(f"it could not be loaded anew. {error}")
-            else:
-                self._say(f"{model}: ready again after {time.monotonic() - began:.1f} s")
+                self._end(pid, str(error))
+                return
+
+    def _is_loaded(self, pid: int, model: str) -> bool:
+        """Unload and load the model; False where the server says that it does not load.
+
+        Raises:
+            ServerGone: the server does not answer.
+        """
+        try:
+            self._server.unload(model)
+            self._wait_until_gone(pid, model)
+            self._hung_since, self._before = {}, frozenset(children(pid))
+            self._server.load(model)
+        except LoadError as error:
+            self._say(f"it could not be loaded anew. {error}")
+            return False
+        finally:
+            self._before = None
+        return True
+
+    def _is_hung(self, pid: int) -> bool:
+        """Whether a process that came with the present load has been dead for seconds.
+
+        The first process of a Python model only completes its config. When that one dies, Triton 2.51 waits for ever
+        and answers no other request of its management either; when the second one dies, it says so.
+        """
+        before, now = self._before, time.monotonic()
+        if before is None:
+            return False
+        dead = {one for one in children(pid) if one not in before and status(one)[0] == "Z"}
+        self._hung_since = {one: self._hung_since.get(one, now) for one in dead}
+        return any(now - since > HUNG_AFTER_S for since in self._hung_since.values())
+
+    def _end(self, pid: int, reason: str) -> None:
+        """End the server: who started it starts it afresh, with all of its models."""
+        if status(pid)[0] in ("", "Z"):
+            return
+        self._say(f"{reason}; ending the server")
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
     def _wait_until_gone(self, pid: int, model: str) -> None:
         """Return when the model's other processes have ended, which may hold what the new ones need."""

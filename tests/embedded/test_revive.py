@@ -255,22 +255,31 @@ def check_told(serve: Serve, model: str) -> None:
     wait_until(is_told, f"not told: {serve.said}")
 
 
-def test_a_server_that_ends_by_itself_is_started_again_where_it_was(serve: Serve) -> None:
+def test_a_server_that_hangs_or_ends_is_started_again_where_it_was(serve: Serve) -> None:
+    """When a process dies while its model is loaded anew, Triton waits for it for ever, and manages nothing meanwhile."""
     serve.said.clear()
-    old = serve.server()
+    old, known = serve.server(), set(children(serve.server()))
+
+    def is_gone() -> bool:
+        for pid in children(old):
+            if pid not in known and model_of(pid) == "once":
+                os.kill(pid, signal.SIGKILL)
+        return serve.find_server() not in (0, old)
+
     with Traffic(serve.grpc, "joined") as traffic:
         wait_until(lambda: traffic.counts["answered"] > 5, "nothing is answered")
-        os.kill(old, signal.SIGKILL)
-        wait_until(lambda: not serve.is_ready("joined"), "readiness never went down")
+        os.kill(serve.model("once"), signal.SIGKILL)
+        wait_until(is_gone, "the server hangs", 60)
         wait_until(lambda: serve.is_ready("joined"), "readiness never came back")
         before = traffic.counts["answered"]
         wait_until(lambda: traffic.counts["answered"] > before + 10, "nothing is answered after it")
     counts = traffic.counts
     assert counts["wrong"] == 0 and counts["sent"] == counts["answered"] + counts["failed cleanly"], counts
     told = "".join(serve.said)
+    assert "once: its process has died; loading it anew" in told
+    assert "a model's process died while it loaded, and the server waits for it for ever; ending the server" in told
     assert "the server ended by itself; starting it again (its log so far: " in told
     assert len(list(serve.repository.parent.glob("server-*.log"))) >= 1
-    assert serve.server() != old
 
 
 def manage(serve: Serve, path: str, **headers: str) -> int:
