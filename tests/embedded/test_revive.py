@@ -256,7 +256,7 @@ def check_told(serve: Serve, model: str) -> None:
 
 
 def test_a_server_that_hangs_or_ends_is_started_again_where_it_was(serve: Serve) -> None:
-    """When a process dies while its model is loaded anew, Triton waits for it for ever, and manages nothing meanwhile."""
+    """When a process dies while its model is loaded anew, Triton waits for ever, and manages nothing meanwhile."""
     serve.said.clear()
     old, known = serve.server(), set(children(serve.server()))
 
