@@ -113,6 +113,7 @@ MODEL_RULES: tuple[Rule[Entry], ...] = (
     instances.many_engines,
     instances.negative_count,
     instances.rate_limiter,
+    instances.separate_lifelines,
     warmup.unknown_sample,
     warmup.missing_sample,
     warmup.wrong_sample,

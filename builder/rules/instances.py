@@ -110,6 +110,28 @@ def negative_count(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
 
 
 @rule(
+    "TK708",
+    "warning",
+    "instances that do not share their lifelines",
+    why="Each instance is a process of its own, and a LIFELINE reaches one of them (docs/clients.md)",
+    server="accepts",
+)
+def separate_lifelines(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """Several instances of a model that lets a second request stop the first."""
+    if "LIFELINE" not in entry.tensors("input"):
+        return
+    groups = [(index, group) for index, group in _groups(entry) if group.get("kind") != "KIND_MODEL"]  # TK705
+    count = sum(group.get("count", 1) * max(1, len(group.get("gpus", ()))) for _, group in groups)
+    if count > 1:
+        yield Problem(
+            path=("instance_group", groups[0][0]),
+            found=f"{count} instances of a model with LIFELINE",
+            expected="one is needed: a caller that goes away is heard of in one of them only, and the others write on",
+            fix="Write count: 1, and have more copies under names of their own (--chains)",
+        )
+
+
+@rule(
     "TK707",
     "advice",
     "resources that limit nothing by themselves",

@@ -48,6 +48,15 @@ def test_several_engines_on_one_device(told_of_configs):
     assert line.startswith("TK705 m, instance_group[0].count: 4 instances of KIND_MODEL, one is needed")
 
 
+def test_several_instances_with_lifelines(told_of_configs):
+    lifeline = {"name": "LIFELINE", "data_type": "TYPE_STRING", "dims": [1], "optional": True}
+    config = _model(instance_group=[{"kind": "KIND_CPU", "count": 2}])
+    config["input"].append(lifeline)
+    (line,) = told_of_configs(config)
+    assert line.startswith("TK708 m, instance_group[0]: 2 instances of a model with LIFELINE, one is needed")
+    assert told_of_configs({**config, "instance_group": [{"kind": "KIND_CPU", "count": 1}]}) == []
+
+
 def test_negative_count(told_of_configs):
     (line,) = told_of_configs(_model(instance_group=[{"kind": "KIND_CPU", "count": -1}]))
     assert line.startswith("TK706 m, instance_group[0].count: count is -1")
