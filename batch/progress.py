@@ -61,9 +61,12 @@ class Progress:
         return (self.done - before) / (now - began) if now > began else 0.0
 
     @property
-    def full_share(self) -> float:
-        """The share of time in which as many requests were in flight as allowed, while there were rows to send."""
-        return self._full_s / self._busy_s if self._busy_s else 1.0
+    def full_share(self) -> float | None:
+        """The share of time in which as many requests were in flight as allowed, while there were rows to send.
+
+        None if there never were more rows than that, or others count what is in flight.
+        """
+        return self._full_s / self._busy_s if self._busy_s else None
 
     def line(self) -> str:
         """The state in words."""
@@ -85,8 +88,9 @@ class Progress:
         rows = self.done - self._earlier
         earlier = f" ({self._earlier:,} were done before)" if self._earlier else ""
         rate = f"{rows / seconds:.1f} rows/s" if seconds else ""
-        full = f"the limit of {self.limit} in flight was reached {self.full_share:.0%} of the time"
-        return f"{rows:,} rows in {duration(seconds)}{earlier}, {rate}, {self.bad:,} bad; {full}"
+        share = self.full_share
+        full = "" if share is None else f"; the limit of {self.limit} in flight was reached {share:.0%} of the time"
+        return f"{rows:,} rows in {duration(seconds)}{earlier}, {rate}, {self.bad:,} bad{full}"
 
     def _pass_time(self) -> None:
         """The last rows cannot fill the limit: only time in which there was more to send counts."""

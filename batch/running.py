@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 TRIES = 3
 METRICS_S = 1.0
-PENDING = re.compile(rb"^nv_inference_pending_request_count\{[^}]*\} (\S+)$", re.MULTILINE)
+# In the server's own queues, and in the engine of a language model, which takes every request out of them at once.
+PENDING = re.compile(
+    rb"^(?:nv_inference_pending_request_count|tritonkit_llm_waiting_requests)\{[^}]*\} (\S+)$", re.MULTILINE
+)
 
 
 class Asking:
@@ -110,6 +113,11 @@ async def watch_queue(progress: Progress, metrics_url: str) -> None:
 
 
 def pending(metrics_url: str) -> int:
-    """Requests that wait in the server's queues."""
+    """Requests that wait in the server."""
     with urllib.request.urlopen(metrics_url, timeout=2) as answer:
-        return int(sum(float(number) for number in PENDING.findall(answer.read())))
+        return waiting(answer.read())
+
+
+def waiting(metrics: bytes) -> int:
+    """The same, in what its metrics say."""
+    return int(sum(float(number) for number in PENDING.findall(metrics)))

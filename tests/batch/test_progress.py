@@ -37,5 +37,12 @@ def test_full_share_is_the_time_with_all_in_flight_while_there_was_more() -> Non
     assert progress.full_share == 0.75
 
 
+def test_few_rows_say_nothing_about_the_limit() -> None:
+    progress = Progress(2, 0, 0, 2)
+    for move in (progress.begin, progress.begin, progress.end, progress.end):
+        move()
+    assert progress.full_share is None and progress.summary().endswith("0 bad")
+
+
 def test_durations_are_said_as_people_say_them() -> None:
     assert [duration(one) for one in (0.25, 59, 185, 7800)] == ["0.2 s", "59 s", "3 min 05 s", "2 h 10 min"]

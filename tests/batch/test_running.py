@@ -14,7 +14,7 @@ from batch.errors import RowError, ServerLost
 from batch.journal import Journal
 from batch.progress import Progress
 from batch.rows import Row
-from batch.running import Asking, run_rows
+from batch.running import Asking, run_rows, waiting
 from clients.errors import NotReady, RequestTimeout, Unreachable
 
 
@@ -121,3 +121,14 @@ def test_server_that_stays_away_stops_everything_and_what_was_done_is_kept(tmp_p
         done(tmp_path, rows(20), Leaving())
     with Journal(tmp_path / "journal", {}) as journal:
         assert set(journal.done) == {"0", "1", "2", "3", "4"}
+
+
+def test_what_waits_in_the_server_is_in_its_queues_and_in_the_engine_of_its_language_model() -> None:
+    metrics = b"""# TYPE nv_inference_pending_request_count gauge
+nv_inference_pending_request_count{model="yolo",version="1"} 3
+nv_inference_pending_request_count{model="llm",version="1"} 0
+nv_inference_request_success{model="yolo",version="1"} 99
+tritonkit_llm_waiting_requests{model="llm",version="1"} 4
+tritonkit_llm_running_requests{model="llm",version="1"} 8
+"""
+    assert waiting(metrics) == 7
