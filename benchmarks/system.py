@@ -16,6 +16,8 @@ from pathlib import Path
 import psutil
 import tritonclient.grpc as triton
 
+from starter.stubs import model_of
+
 START_WITHIN_S = 300.0
 END_WITHIN_S = 60.0
 KEY = "the key of this measurement"
@@ -134,8 +136,7 @@ class System:
 
     def find_model(self, model: str) -> psutil.Process | None:
         """The living process of a Python model, if there is one."""
-        stubs = ((one, line) for one, line in self.below() if line[0].endswith("triton_python_backend_stub"))
-        return next((one for one, line in stubs if Path(line[1]).parent.parent.name == model), None)
+        return next((one for one, _ in self.below() if model_of(one.pid) == model), None)
 
     def model(self, model: str) -> psutil.Process:
         """The living process of a Python model."""
