@@ -86,6 +86,9 @@ def build(
             plan, out, exports=_exports(), weights=weights, only=only or not pipelines, force=force
         )
     _print_changes(changed)
+    for model in plan.models:
+        if model.tensorrt is not None and weights and not (_exports() / model.tensorrt.target).is_file():
+            print(f"{model.name}: its TensorRT plan is not built yet: tritonkit engines, then build", file=sys.stderr)
     names = ", ".join(plan.pipelines)
     print(f"{out}: {names}: {f'{len(changed)} files written' if changed else 'nothing to do'}")
 

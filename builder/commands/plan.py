@@ -119,6 +119,7 @@ def plan(
     else:
         plan_text.show(memory, edges, compared, beside)
     wrong = any(one.is_wrong for one in compared or ()) or (beside is not None and beside.is_wrong)
+    wrong |= compared is not None and not any(one.times for one in compared)  # nothing was verified
     if (memory is not None and not memory.fits) or wrong:
         raise typer.Exit(1)
 

@@ -30,6 +30,7 @@ MARKS = {"context": "c", "pool": "p", "weights": "W", "activations": "a", "arena
          "cache": "K"}  # fmt: skip
 HOW_STYLES = {"pointer": "green", "device copy": "green", "gather": "yellow", "upload": "yellow", "peer copy": "yellow",
               "host bounce": "red"}  # fmt: skip
+VERBOSE = "Start the server with --log-verbose=1, send requests, and give what it logged."
 
 
 def as_json(
@@ -214,8 +215,10 @@ def _show_compared(console: Console, compared: Sequence[Comparison]) -> None:
             sizes,
             Text(one.verdict, style=style),
         )
-    console.print(table)
+    Console(highlight=False, width=max(console.width, 120)).print(table)
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    if not any(one.times for one in compared):
+        errors.print(f"the log tells of none of these tensors. {VERBOSE}")
     for one in compared:
         if one.is_wrong:
             errors.print(

@@ -25,7 +25,7 @@ from builder.pipelines.detect import look
 
 NETWORK = yolo()
 PIPELINE = Pipeline(
-    name="mine", inputs="IMAGE", outputs="DETECTIONS",
+    name="mine", inputs="IMAGE CONFIDENCE? IOU?", outputs="DETECTIONS",
     steps=look(replace(NETWORK, network=tensorrt_plan(NETWORK.network)), "DETECTIONS"),
 )
 """
@@ -131,3 +131,10 @@ def test_without_a_gpu_or_the_network_it_refuses_and_says_what_to_run_where(run,
     assert "There is no NVIDIA GPU on this machine. A plan is built on the kind of GPU that runs it" in done.stderr
     assert "docker run --rm --gpus device=0" in done.stderr and "--saveEngine=/plans/yolo-" in done.stderr
     assert json.dumps(sorted(path.name for path in network.parent.parent.iterdir())) == '["yolov3-tiny"]'
+    for name in ("yolo.json", "labels.txt"):
+        (network.parent / name).write_text("x")
+    built = CliRunner().invoke(
+        app, ["build", str(tmp_path / "mine.py"), "--out", str(tmp_path / "out"), "--target", "26.07"]
+    )
+    assert built.exit_code == 0, built.output
+    assert "yolo: its TensorRT plan is not built yet: tritonkit engines, then build" in built.stderr

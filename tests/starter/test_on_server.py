@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import queue
 import re
@@ -12,6 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +32,13 @@ input { name: "X" data_type: TYPE_INT32 dims: [1] }
 output { name: "Y" data_type: TYPE_INT32 dims: [1] }
 instance_group { kind: KIND_CPU count: 1 }
 """
+# Only one of two models may run at a time: Triton's rate limiter, which `starter` switches on for such a config.
+LIMITED = TENSORS.replace("count: 1 }", 'count: 1 rate_limiter { resources { name: "gpu" count: 1 } } }')
 SERVED = """
 import os
+import time
+from pathlib import Path
+
 import triton_python_backend_utils as pb_utils
 
 
@@ -42,6 +49,11 @@ class TritonPythonModel:
             given = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
             if {dies} and given[0] == 13:
                 os._exit(3)
+            if given[0] >= 100:
+                began = time.monotonic()
+                time.sleep(0.1)
+                with Path(os.environ["TIMES"]).open("a") as times:
+                    times.write(f"{{began}} {{time.monotonic()}}\\n")
             answer = pb_utils.InferenceResponse([pb_utils.Tensor("Y", given + 1)])
             if {dies}:
                 request.get_response_sender().send(answer, flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
@@ -62,7 +74,8 @@ ensemble_scheduling {
 
 def _repository(folder: Path) -> Path:
     configs = {
-        "plain": f'backend: "python"{TENSORS}',
+        "plain": f'backend: "python"{LIMITED}',
+        "rival": f'backend: "python"{LIMITED}',
         "mortal": f'backend: "python"{TENSORS}model_transaction_policy {{ decoupled: true }}',
         "a_both": BOTH,
         "unwanted": f'backend: "python"{TENSORS}',
@@ -86,7 +99,18 @@ class Started:
         self.http, self.grpc = self.ports.taken["http"], self.ports.taken["grpc"]
         self.log = folder / "log"
         command = [
-            *(sys.executable, "-m", "starter", "run", "--entry", "a_both", "--http", f"127.0.0.1:{self.http}"),
+            *(
+                sys.executable,
+                "-m",
+                "starter",
+                "run",
+                "--entry",
+                "a_both",
+                "--entry",
+                "rival",
+                "--http",
+                f"127.0.0.1:{self.http}",
+            ),
             *("--repository", str(_repository(folder / "models")), "--", str(wheel.tritonserver)),
             f"--backend-directory={assemble_backends(wheel, checkout / '.cache' / 'embedded')}",
             *(f"--{name}-address=127.0.0.1" for name in ("http", "grpc", "metrics")),
@@ -94,7 +118,8 @@ class Started:
             *(f"--{name}-port={port}" for name, port in self.ports.taken.items()),
         ]
         environment = server_environment(dict(os.environ), wheel=wheel, python=Path(sys.executable), cpu_threads=1)
-        environment["PYTHONPATH"] = str(checkout)
+        self.times = folder / "times"
+        environment |= {"PYTHONPATH": str(checkout), "TIMES": str(self.times)}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
 
@@ -143,22 +168,36 @@ def started(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def test_models_are_loaded_once_one_at_a_time_and_in_order(started):
-    told = [re.sub(r"\d+\.\d s", "N s", line) for line in started.told()][:7]
+    told = [re.sub(r"\d+\.\d s", "N s", line) for line in started.told()][:9]
     assert told == [
-        "1/3  plain   loading",
-        "1/3  plain   ready after N s",
-        "2/3  mortal  loading (language model)",
-        "2/3  mortal  ready after N s",
-        "3/3  a_both  loading (ensemble)",
-        "3/3  a_both  ready after N s",
-        "ready after N s: a_both",
+        "1/4  plain   loading",
+        "1/4  plain   ready after N s",
+        "2/4  rival   loading",
+        "2/4  rival   ready after N s",
+        "3/4  mortal  loading (language model)",
+        "3/4  mortal  ready after N s",
+        "4/4  a_both  loading (ensemble)",
+        "4/4  a_both  ready after N s",
+        "ready after N s: a_both, rival",
     ]
     log = started.log.read_text(errors="replace")
     loads = re.findall(r'"(loading|successfully loaded)[ :\']+(\w+)', log)
     assert loads == [
-        (word, name) for name in ("plain", "mortal", "a_both") for word in ("loading", "successfully loaded")
+        (word, name) for name in ("plain", "rival", "mortal", "a_both") for word in ("loading", "successfully loaded")
     ]
     assert started.ask(1) == 3
+
+
+def test_models_that_take_turns_never_run_at_the_same_time(started):
+    with grpcclient.InferenceServerClient(f"127.0.0.1:{started.grpc}") as client:
+        tensor = grpcclient.InferInput("X", [1], "INT32")
+        tensor.set_data_from_numpy(np.array([100], np.int32))
+        with ThreadPoolExecutor(6) as pool:
+            answers = list(pool.map(lambda name: client.infer(name, [tensor]), ["plain", "rival"] * 3))
+    assert [int(one.as_numpy("Y")[0]) for one in answers] == [101] * 6
+    spans = sorted(tuple(map(float, line.split())) for line in started.times.read_text().splitlines())
+    assert len(spans) == 6
+    assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans)), spans
 
 
 def test_nobody_else_may_load_models(started):

@@ -84,6 +84,13 @@ def test_a_log_is_compared_edge_by_edge_and_a_contradiction_ends_in_one(run, tmp
     )
 
 
+def test_a_log_that_tells_nothing_verifies_nothing(run, tmp_path):
+    (tmp_path / "server.log").write_text("I1130 not verbose\n")
+    done = run("detect", "--profile", "cpu", "--verify", tmp_path / "server.log")
+    assert done.exit_code == 1
+    assert "the log tells of none of these tensors. Start the server with --log-verbose=1" in done.stderr
+
+
 def test_a_url_where_no_server_is_ends_in_one(run):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
