@@ -97,7 +97,12 @@ def capacity(assumed: Mapping[str, Any], gpu_name: str, hour: float | None = Non
     kept = kept_tokens(assumed)
     cache_bytes = gpu.memory_bytes * 0.95 - assumed["other_memory_gib"] * 2**30 - models["llm"]["weight_gb"] * 1e9
     if cache_bytes <= kept * models["llm"]["kv_bytes_per_token"]:
-        raise TuningError(gpu_name, "no room for the KV cache of one request", "a larger GPU is needed", "Name one")
+        raise TuningError(
+            gpu_name,
+            f"no room for the KV cache of one request beside {models['llm'].get('about', 'the language model')}",
+            "a larger GPU is needed",
+            "Name one, or give another model by --assume",
+        )
     fits = cache_bytes / (kept * models["llm"]["kv_bytes_per_token"])
     other_s = sum(seconds for name, seconds in parts.items() if name != "answer")
     most = float(assumed["busy_at_most"])

@@ -87,7 +87,14 @@ def plan(
     if users is not None:
         from builder.commands.users import plan_users
 
-        gpu = "L40S" if gpu == "detected" else gpu
+        without = {
+            "--whisper": whisper, "--yolo": yolo, "--llm": llm, "--set": set_, "--engine": engine, "--size": size,
+            "--reserve": reserve, "--chains": chains > 1, "--others-on": others, "--one-at-a-time": turns,
+            "--target": target, "--verify": verify, "--env": env,
+        }  # fmt: skip
+        if given := [name for name, value in without.items() if value]:
+            told = "changes nothing about sums from data sheets; --assume FILE says what differs"
+            raise typer.BadParameter(f"{', '.join(given)} {told}", param_hint="--users")
         plan_users(pipelines[0], users, gpu=gpu, measured=measured, assume=assume, hour=gpu_hour, as_json=as_json)
         return
     release = edge._release(target or pinned_release())

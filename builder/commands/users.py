@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+USUAL = "L40S"  # where no GPU is named
 Told = tuple[list[str], list[list[dict[str, str]]]]  # the sums in words; tables, as rows of cells by column
 
 
@@ -82,10 +83,11 @@ def on_paper(pipeline: str, users: Sequence[int], gpu: str, assume: Path | None,
             "Run `tritonkit tune` with --measured FILE, and give the file here",
         )
     assumed = read_assumptions(assume)
-    one = capacity(assumed, gpu, hour)
+    one = capacity(assumed, USUAL if gpu == "detected" else gpu, hour)
     fleets = [fleet(each, assumed, one) for each in users]
     tables = [[fleet_row(each, one) for each in fleets], [day_row(each, assumed, one) for each in fleets]]
-    return sums(assumed, one), tables
+    unnamed = [f"no --gpu was named: the sums are for an {USUAL}"] if gpu == "detected" else []
+    return [*unnamed, *sums(assumed, one)], tables
 
 
 def from_measured(pipeline: str, users: Sequence[int], measured: Path, assume: Path | None, hour: float | None) -> Told:

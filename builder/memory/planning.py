@@ -20,7 +20,7 @@ from builder.memory.account import KINDS, CacheFit, GpuAccount, MemoryPlan, Part
 from builder.memory.demand import Demand, demand_of, processes
 from builder.memory.devices import Gpu, bytes_text
 from builder.memory.engine import Engine
-from builder.memory.settings import pinned_bytes, pool_bytes, settings_of, shm_bytes
+from builder.memory.settings import instances_of_models, pinned_bytes, pool_bytes, settings_of, shm_bytes
 from builder.memory.ways import ways_out
 from builder.plan import Plan
 
@@ -70,7 +70,7 @@ def plan_memory(plan: Plan, ask: Ask, exports: Path) -> MemoryPlan:
             pinned_bytes(edges, ask.concurrency),
             shm_bytes(edges, processes(plan.models, catalog, len(ask.devices)), ask.concurrency),
             ask.version,
-        )
+        ) + tuple(instances_of_models(made.accounts, _instances(plan, catalog, demand.engines, len(ask.devices))))
     guessed = sorted({one.tensor for one in edges if one.guessed})
     notes = demand.notes + (
         (f"sizes that vary and were taken as 1: {', '.join(guessed)}; give them by --size NAME=DIMS",)
@@ -95,6 +95,14 @@ def all_edges(plan: Plan, catalog: Catalog, ask: Ask, *, embedded: bool = False)
         if not ensemble.left_out
         for edge in edges_of(catalog.entries[ensemble.name], catalog, sizes, embedded=embedded)
     )
+
+
+def _instances(plan: Plan, catalog: Catalog, engines: Sequence[Engine], devices: int) -> Mapping[str, tuple[int, ...]]:
+    """The GPUs of every model's instances, but of engines: these run all their requests in one."""
+    alone = {one.model for one in engines}
+    return {
+        one.name: gpus_of(catalog.entries[one.name].config, devices) for one in plan.models if one.name not in alone
+    }
 
 
 def _check_devices(plan: Plan, catalog: Catalog, engines: Sequence[Engine], devices: Sequence[Gpu]) -> None:

@@ -12,7 +12,7 @@ from math import ceil
 from builder.handover.edges import Edge
 from builder.handover.places import HOST
 from builder.memory.account import CacheFit, GpuAccount, Setting
-from builder.memory.devices import MIB
+from builder.memory.devices import MIB, bytes_text
 from builder.memory.engine import Engine
 
 LEAST_POOL_BYTES = 64 * MIB
@@ -89,6 +89,25 @@ def settings_of(
     why = "inputs and outputs of every Python model's process; docker gives 64 MiB by itself"
     found.append(Setting(where="docker run", name="--shm-size", value=f"{ceil(shm / MIB)}m", why=why))
     return tuple(found)
+
+
+def instances_of_models(accounts: Iterable[GpuAccount], counts: Mapping[str, Sequence[int]]) -> Iterator[Setting]:
+    """How many instances each model has on each GPU, and what one takes there.
+
+    Args:
+        counts: by model the GPUs of its instances, each as often as it has some there; language models left out.
+    """
+    for account in accounts:
+        for name, gpus in counts.items():
+            count = gpus.count(account.index)
+            if count:
+                each = sum(one.bytes for one in account.parts if one.owner == name) // count
+                yield Setting(
+                    where=name,
+                    name=f"instances on GPU {account.index}",
+                    value=str(count),
+                    why=f"each takes {bytes_text(each)} there",
+                )
 
 
 def _of_engine(

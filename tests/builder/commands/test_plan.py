@@ -177,3 +177,10 @@ def test_build_for_a_gpu_limits_the_arenas_of_networks_that_are_there(tmp_path, 
     config = (out / "yolo" / "configs" / "gpu.pbtxt").read_text()
     assert 'key: "gpu_mem_limit"' in config and 'name: "cuda"' in config
     assert "gpu_mem_limit" not in (out / "yolo" / "config.pbtxt").read_text()
+
+
+def test_users_are_counted_for_the_gpu_that_is_named_and_nothing_is_passed_over_in_silence(run):
+    assert run("assistant", "--users", "500").stdout.startswith("no --gpu was named: the sums are for an L40S")
+    assert "no --gpu" not in run("assistant", "--users", "500", "--gpu", "H100").stdout
+    refused = run("assistant", "--users", "500", "--llm", "Qwen/Qwen3-8B", "--chains", "2")
+    assert (refused.exit_code, "--llm, --chains changes nothing" in " ".join(refused.stderr.split())) == (2, True)

@@ -93,6 +93,9 @@ def test_two_instances_have_two_contexts_and_reserved_memory_counts(tmp_path):
     two = _python("two", instance_group=[{"kind": "KIND_GPU", "count": 2, "gpus": [0]}])
     memory = _planned(two, gpu="L4", tmp_path=tmp_path, reserved={"two": 3 * GIB})
     assert (_sum(memory, "two", "context"), _sum(memory, "two", "reserved")) == (2 * 450 * MIB, 3 * GIB)
+    (told,) = [one for one in memory.settings if one.where == "two"]
+    each = bytes_text(450 * MIB + 3 * GIB // 2)
+    assert (told.name, told.value, told.why) == ("instances on GPU 0", "2", f"each takes {each} there")
 
 
 def test_whisper_yolo_and_vllm_with_nine_tenths_of_the_gpu_do_not_fit(tmp_path):
