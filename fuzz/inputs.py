@@ -156,9 +156,23 @@ def main() -> int:
             f"the server ended {found.ends} times",
             flush=True,
         )
+        if grpc:
+            end_processes(grpc)
         limits = ("--phases", "coverage,fuzzing", "--max-time", str(given.described_s))
         described = subprocess.run(schemathesis(system.gateway, given.seed, *limits))
-    return 1 if found.wrong or described.returncode else 0
+    return 1 if found.wrong or found.ends or described.returncode else 0
+
+
+def end_processes(address: str) -> None:
+    """Send the shapes that end processes of Triton, and say what each did."""
+    models = Models(address)
+    for one in models.end_processes():
+        print(
+            f"{one.model}, {one.tensor} {list(one.shape)}: {one.words[:100]}; it answered again after "
+            f"{one.back_after_s:.1f} s",
+            flush=True,
+        )
+    models.close()
 
 
 def schemathesis(url: str, seed: int, *limits: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Odd requests to a Triton server's models. In: a `random.Random`. Out: what was sent, what is wrong with the answer.
 
 Tensors of wrong types, shapes, sizes and contents are told to their sender as such; none is an exception in a model,
-and none of them ends a process.
+and none of them ends a process; but for the shapes of shapes.py, which are sent by themselves.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
@@ -18,6 +18,7 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from fuzz.gateway import PICTURE
 from fuzz.odd import KEYS, MORE_KEYS, ODD, changed, damaged
+from fuzz.shapes import SIZES, Ended, is_deadly, send_deadly
 
 # Model -> how often it is asked: decoding what never was speech takes a second.
 MODELS = {
@@ -36,7 +37,6 @@ MODELS = {
     "assistant": 1,
 }
 LIMIT_S = 90.0
-SIZES = {"FP32": 4, "INT32": 4, "INT64": 8, "UINT8": 1, "BOOL": 1, "FP16": 2, "FP64": 8, "BYTES": 0}
 DTYPES: dict[str, Any] = {"FP32": np.float32, "INT32": np.int32, "UINT8": np.uint8}
 MOST_BYTES = 4 * 2**20
 TEXTS: dict[str, Any] = {
@@ -58,6 +58,7 @@ class Models:
     """The models of one server. address: host:port of its gRPC endpoint."""
 
     def __init__(self, address: str) -> None:
+        self._address = address
         options = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
         self._channel = grpc.insecure_channel(address, options)
         self._stub = service_pb2_grpc.GRPCInferenceServiceStub(self._channel)
@@ -69,6 +70,8 @@ class Models:
         """What was asked, in a few words, and what is wrong with the answer; "" if nothing."""
         model = chance.choices(tuple(MODELS), tuple(MODELS.values()))[0]
         request = self._request(model, chance)
+        while any(is_deadly(one.shape, one.datatype) for one in request.inputs):
+            request = self._request(model, chance)
         words = f"{model} {[(one.name, one.datatype, list(one.shape)) for one in request.inputs]}"
         try:
             if self._configs[model].model_transaction_policy.decoupled:
@@ -81,6 +84,17 @@ class Models:
                 return words, f"{error.code()}: {error.details()}"
             errors = [str(error.details())]
         return words, next((one for one in errors if any(sign in one for sign in FAILED)), "")
+
+    def end_processes(self) -> Iterator[Ended]:
+        """Send what ends processes, one after the other, each once its model answers again."""
+        address = self._address
+
+        def stub() -> Any:
+            self.close()  # a connection that found nobody waits long before it tries again
+            self._channel = grpc.insecure_channel(address)
+            return service_pb2_grpc.GRPCInferenceServiceStub(self._channel)
+
+        return send_deadly(stub, self._configs.values(), type_of, LIMIT_S)
 
     def close(self) -> None:
         self._channel.close()
