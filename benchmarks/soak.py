@@ -20,6 +20,7 @@ import psutil
 
 from benchmarks.system import System
 from benchmarks.traffic import Traffic
+from starter.stubs import model_of
 
 # One caller asks them in turn.
 MIXED = "+".join(
@@ -60,7 +61,7 @@ def name_of(process: psutil.Process) -> str:
     """A model's name for its process, otherwise the program's."""
     words = process.cmdline()
     if words and words[0].endswith("triton_python_backend_stub"):
-        return Path(words[1]).parent.parent.name
+        return model_of(process.pid) or Path(words[0]).name
     if words[1:3] == ["-m", "tritonkit"]:
         return f"tritonkit {words[3]}"
     parent = process.parent()
