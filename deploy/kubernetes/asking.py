@@ -5,7 +5,7 @@ from typing import Any
 
 from deploy.facts import Facts
 from deploy.kubernetes.scaling import HPA, KEDA, scaler
-from deploy.kubernetes.serving import CLIENT, GONE_S, LABEL, MARGIN_S, PORTS, RIGHTS, WATCHERS
+from deploy.kubernetes.serving import CLIENT, CONFINED, GONE_S, LABEL, MARGIN_S, PORTS, RIGHTS, WATCHERS
 from deploy.wishes import Wishes
 
 KEYS_SECRET = "tritonkit-api-keys"
@@ -81,11 +81,7 @@ def deployment(program: Program, wishes: Wishes) -> dict[str, Any]:
         "livenessProbe": {**probe, "periodSeconds": 10, "failureThreshold": 6},
         "lifecycle": {"preStop": {"exec": {"command": ["sleep", str(GONE_S)]}}},
         "resources": {"requests": {"cpu": "500m", "memory": "512Mi"}, "limits": {"memory": "2Gi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": CONFINED,
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
     }
     pod = {

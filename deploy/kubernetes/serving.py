@@ -20,6 +20,8 @@ RIGHTS = {
     "fsGroup": 1000,
     "seccompProfile": {"type": "RuntimeDefault"},
 }
+# Of each container.
+CONFINED = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
 LABEL = "app.kubernetes.io/name"
 CLIENT = "tritonkit.dev/client"
 WATCHERS = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
@@ -123,11 +125,7 @@ def container(facts: Facts, wishes: Wishes) -> dict[str, Any]:
             "requests": {"cpu": "4", "memory": quantity(facts.memory_bytes), **gpu},
             "limits": {"memory": quantity(facts.memory_bytes * 3 // 2), **gpu},
         },
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": CONFINED,
         "volumeMounts": [
             {"name": "models", "mountPath": "/models", "readOnly": True},
             {"name": "shm", "mountPath": "/dev/shm"},
@@ -147,11 +145,7 @@ def log_reader(facts: Facts) -> dict[str, Any]:
         "command": ["python3", "-m", "deploy", "log-metrics", LOG, *where],
         "ports": [{"name": "log-metrics", "containerPort": LOG_PORT}],
         "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": CONFINED,
         # It gives back what it has printed, or the log would fill the volume and the pod be evicted.
         "volumeMounts": [{"name": "log", "mountPath": "/log"}],
     }
