@@ -16,10 +16,18 @@ DOCKER_FOLDER = shipped.ROOT / "docker"
 # Where the ports end inside the container.
 CONTAINER_PORTS = {"http": 8000, "grpc": 8001, "metrics": 8002}
 BUILD_ARGUMENTS = ("TRITON_VLLM_IMAGE", "TRITON_FULL_IMAGE", "PYTHON_IMAGE", "ONNXRUNTIME_GPU_VERSION")
-# Kept in the volume, so that the second start installs nothing.
+# Kept in the volume, so that the second start installs nothing. A .pth file names it, because the models' processes are
+# isolated interpreters: they pass over PYTHONPATH (seen on 2.51).
 STOCK_START = (
+    "[ -d /cache/packages/onnxruntime_gpu-{version}.dist-info ] || "
     "python3 -m pip install --quiet --no-deps --upgrade --target /cache/packages onnxruntime-gpu=={version} && "
-    'PYTHONPATH=/opt/tritonkit:/cache/packages exec python3 -m starter "$@"'
+    "echo /cache/packages > \"$(python3 -c 'import site; print(site.getsitepackages()[0])')/tritonkit.pth\" && "
+    'PYTHONPATH=/opt/tritonkit exec python3 -m starter "$@"'
+)
+# A stock image has none of its own: the entry models must answer, as in docker/Dockerfile.
+STOCK_HEALTH = (
+    "--health-cmd=PYTHONPATH=/opt/tritonkit python3 -m starter check",
+    *("--health-interval=10s", "--health-timeout=5s", "--health-start-period=30m"),
 )
 # Taken over from our environment, by name only: their values stand in no command line.
 PASSED_ON = ("HF_TOKEN", "TRITONKIT_MANAGEMENT_KEY")
@@ -92,7 +100,7 @@ def docker_run(
         *("-v", f"{repository.resolve()}:/models:ro", "-v", "tritonkit-cache:/cache"),
         *secrets,
         *("-e", f"TRITONKIT_ENTRY={','.join(load or ())}"),  # what it loads, and what its health check asks for
-        *(stock_mounts() if stock else ()),
+        *((*stock_mounts(), *STOCK_HEALTH) if stock else ()),
         image,
         *(("bash", "-c", STOCK_START.format(version=stock), "starter") if stock else ("python3", "-m", "starter")),
         *("run", "--config-name", "gpu"),

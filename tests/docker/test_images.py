@@ -213,7 +213,7 @@ def test_the_gateway_takes_its_command():
     assert all(word in done.stdout for word in command if word.startswith("--"))
 
 
-def test_the_stock_image_gets_by_mounts_what_it_lacks():
+def test_the_stock_image_gets_by_mounts_what_it_lacks(tmp_path):
     run = docker_run(
         image=VERSIONS["TRITON_VLLM_IMAGE"],
         repository=CHECKOUT / "model_repository",
@@ -230,12 +230,24 @@ def test_the_stock_image_gets_by_mounts_what_it_lacks():
     assert after[:2] == ["bash", "-c"]
     assert subprocess.run(["bash", "-n", "-c", after[2]]).returncode == 0
     assert f"onnxruntime-gpu=={VERSIONS['ONNXRUNTIME_GPU_VERSION']} " in after[2]
-    said = subprocess.run(
-        ["bash", "-c", f'python3() {{ :; }}; exec() {{ echo "$@"; }}; {after[2]}', *after[3:]],
-        capture_output=True,
-        text=True,
-    )
-    assert said.stdout.split() == ["python3", "-m", "starter", *after[4:]]
+    # The script itself, with words in place of programs: what it installs, where models find it, what it becomes.
+    words = 'python3() { if [ "$1" = -c ]; then echo "$SITE"; else echo "python3 $@"; fi; }; exec() { echo "exec $@"; }'
+    script = f"{words}\n" + after[2].replace("/cache", str(tmp_path / "cache"))
+
+    def said() -> list[str]:
+        command = ["bash", "-c", script, *after[3:]]
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "SITE": str(tmp_path)})
+        return done.stdout.splitlines()
+
+    packages, started = tmp_path / "cache" / "packages", f"exec python3 -m starter {' '.join(after[4:])}"
+    first = said()
+    assert first[0].startswith("python3 -m pip install ") and f"--target {packages} onnxruntime-gpu==" in first[0]
+    assert first[1:] == [started]
+    assert (tmp_path / "tritonkit.pth").read_text() == f"{packages}\n"
+    (packages / f"onnxruntime_gpu-{VERSIONS['ONNXRUNTIME_GPU_VERSION']}.dist-info").mkdir(parents=True)
+    assert said() == [started]
+    health = next(one for one in run if one.startswith("--health-cmd=")).partition("=")[2].split()
+    assert parser().parse_args(health[health.index("starter") + 1 :]).command == "check"
     given = parser().parse_args(after[4:])
     assert given.server[:2] == ["--", "tritonserver"]
     assert "TRITONKIT_ENTRY=detect" in run
