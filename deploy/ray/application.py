@@ -23,7 +23,7 @@ from batch.errors import RowError
 from clients import traced
 from clients.errors import ClientError, NotReady, RequestRejected, RequestTimeout, Unreachable
 from deploy.errors import DeployError
-from deploy.ray.canary import smallest
+from deploy.ray.canary import smallest, zeros
 from deploy.ray.orders import DEPLOYMENT, Orders, options_of, orders_of
 from deploy.ray.server import server_of
 
@@ -119,11 +119,16 @@ class Triton:
                 raise DeployError(f"{pipeline}: {error}") from error
 
     async def _probe(self, pipeline: str) -> None:
-        fields = smallest(pipeline)
-        if fields is None:
-            await self._connected().wait_for_ready(pipeline, limit_s=self._orders.health_timeout_s)
-        else:
+        fields, client = smallest(pipeline), self._connected()
+        if fields is not None:
             await self._caller(pipeline)(fields)
+            return
+        signature = await client._signature(pipeline, self._orders.health_timeout_s)
+        if not signature.is_decoupled:
+            await client.infer(pipeline, zeros(signature))
+            return
+        async with aclosing(client.stream(pipeline, zeros(signature))) as parts:
+            await anext(parts, None)
 
     async def _sent_events(
         self, pipeline: str, fields: Mapping[str, Any], headers: Mapping[str, str]

@@ -12,9 +12,10 @@ import yaml
 from PIL import Image
 from typer.testing import CliRunner
 
+from clients.signature import Input, Signature
 from deploy.errors import DeployError
 from deploy.facts import Facts
-from deploy.ray.canary import PIXEL, smallest, wav
+from deploy.ray.canary import PIXEL, smallest, wav, zeros
 from deploy.ray.orders import Orders, config_of, options_of, orders_of, sizes_of
 from tritonkit.__main__ import joined
 
@@ -87,6 +88,20 @@ def test_smallest_recording_and_picture_are_real_ones() -> None:
     picture.load()
     assert picture.size == (1, 1)
     assert smallest("somebody's model") is None
+
+
+def test_smallest_inputs_of_any_model_are_those_that_it_needs() -> None:
+    def taking(**inputs: Input) -> dict[str, list]:
+        signature = Signature(model="m", inputs=inputs, max_batch_size=0, is_decoupled=False)
+        return {name: array.tolist() for name, array in zeros(signature).items()}
+
+    numbers, words = (
+        Input(datatype="FP32", dims=(-1, 2), is_optional=False),
+        Input(datatype="BYTES", dims=(1,), is_optional=False),
+    )
+    maybe = replace(numbers, is_optional=True)
+    assert taking(X=numbers, TEXT=words, MORE=maybe) == {"X": [[0.0, 0.0]], "TEXT": [b""]}
+    assert taking(X=maybe) == {"X": [[0.0, 0.0]]}
 
 
 def test_command_writes_a_config_file(tmp_path: Path) -> None:
