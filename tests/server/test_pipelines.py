@@ -47,7 +47,7 @@ def test_assistant_gives_transcript_and_detections_before_the_first_word(client:
     assert isinstance(heard, Heard) and heard.transcript.strip() == SAID
     assert isinstance(seen, Seen) and [one.label for one in seen.detections.items] == ["cup"]
     deltas = [event.text for event in events if isinstance(event, Delta)]
-    assert len(deltas) > 10
+    assert len(deltas) > 1
     assert "".join(deltas).strip() == f'I heard "{SAID}" and I see 1 cup.'
     finished = events[-1]
     assert isinstance(finished, Finished) and finished.reason == "stop"

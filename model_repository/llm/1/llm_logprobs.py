@@ -1,23 +1,22 @@
-"""How likely the engine held each token of the answer, as JSON.
+"""How likely the engine held each token of the answer.
 
-In: one of vLLM's outputs, asked for with the sampling parameter `logprobs`. Out: LOGPROBS, a list with an entry for
+In: one of vLLM's outputs, asked for with the sampling parameter `logprobs`. Out: the list of LOGPROBS, an entry for
 each token: {"token", "logprob", "top": [{"token", "logprob"}, ...]}, `top` best first.
 """
 
-import json
 from typing import Any
 
 LEAST = -9999.0  # JSON has no minus infinity
 
 
-def logprobs_json(output: Any) -> str | None:
-    """The entries of the tokens that are new in this output; None when nobody asked, or there are none."""
+def logprobs_of(output: Any) -> list[dict[str, Any]]:
+    """The entries of the tokens that are new in this output; none when nobody asked."""
     if not output.logprobs:
-        return None
+        return []
     pairs = list(zip(output.token_ids, output.logprobs, strict=True))
     if output.finish_reason == "stop" and not isinstance(output.stop_reason, str):
         pairs.pop()  # the token that ends the answer is no part of it
-    return json.dumps([_entry(token_id, found) for token_id, found in pairs]) if pairs else None
+    return [_entry(token_id, found) for token_id, found in pairs]
 
 
 def _entry(token_id: int, found: Any) -> dict[str, Any]:

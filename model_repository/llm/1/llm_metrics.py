@@ -25,6 +25,8 @@ GAUGES = {
     f"{PREFIX}waiting_requests": "Requests that wait inside the engine: Triton's own queue is always empty",
 }
 
+GAUGE_FIELDS = dict(zip(GAUGES, ("kv_cache_usage", "num_running_reqs", "num_waiting_reqs"), strict=True))
+
 
 class Measures:
     """Notes what happens until somebody publishes it. Without metrics in the server nothing is kept."""
@@ -33,7 +35,7 @@ class Measures:
         self._lock = threading.Lock()
         self._first_tokens_s: list[float] = []
         self._tokens = dict.fromkeys(COUNTERS, 0)
-        self._state: dict[str, float] = {}
+        self._state: Any = None
         self._metrics = metrics_of(model)
 
     @property
@@ -52,18 +54,15 @@ class Measures:
                 self._tokens[name] += count
 
     def engine(self, stats: Any) -> None:
-        """vLLM's own account of its state, a SchedulerStats; what a release does not have is left out."""
-        fields = ("kv_cache_usage", "num_running_reqs", "num_waiting_reqs")
-        values = {name: getattr(stats, field, None) for name, field in zip(GAUGES, fields, strict=True)}
-        with self._lock:
-            self._state = {name: float(value) for name, value in values.items() if value is not None}
+        """vLLM's own account of its state, a SchedulerStats, which it gives at every token."""
+        self._state = stats
 
     def publish(self) -> None:
         """Hand over what was noted since the last time. Waits for the server: not for the event loop."""
         with self._lock:
             seconds, self._first_tokens_s = self._first_tokens_s, []
             tokens, self._tokens = self._tokens, dict.fromkeys(COUNTERS, 0)
-            state, self._state = self._state, {}
+            state, self._state = self._state, None
         if not self.is_on:
             return
         try:
@@ -72,8 +71,10 @@ class Measures:
             for name, count in tokens.items():
                 if count:
                     self._metrics[name].increment(count)
-            for name, value in state.items():
-                self._metrics[name].set(value)
+            for name, field in GAUGE_FIELDS.items():
+                value = getattr(state, field, None)  # what a release does not have is left out
+                if value is not None:
+                    self._metrics[name].set(float(value))
         except pb_utils.TritonModelException:  # the server is ending
             self._metrics = {}
 
@@ -102,15 +103,21 @@ def stat_loggers(measures: Measures) -> list[Callable[..., Any]]:
     """What AsyncLLM takes as `stat_loggers`, so that the engine's state gets here; empty if it would be for nothing."""
     if not measures.is_on:
         return []
-    from vllm.v1.metrics.loggers import StatLoggerBase
+    from vllm.v1.metrics.loggers import PrometheusStatLogger
 
-    class Logger(StatLoggerBase):
-        def __init__(self, vllm_config: Any, engine_index: int = 0) -> None: ...
+    class Logger(PrometheusStatLogger):  # in the place of vLLM's own, which would count every token for nobody
+        def __init__(self, *_: Any, **__: Any) -> None: ...
 
         def record(self, scheduler_stats: Any = None, iteration_stats: Any = None, *rest: Any, **more: Any) -> None:
             if scheduler_stats is not None:
                 measures.engine(scheduler_stats)
 
+        def log(self) -> None: ...
+
         def log_engine_initialized(self) -> None: ...
+
+        def record_sleep_state(self, *_: Any, **__: Any) -> None: ...
+
+        def record_admission_rejection(self, *_: Any, **__: Any) -> None: ...
 
     return [Logger]

@@ -22,11 +22,13 @@ class Replies:
             if not self._ended:
                 self._sender.send(pb_utils.InferenceResponse(output_tensors=tensors))
 
-    def end(self) -> None:
+    def end(self, tensors: list[Any] | None = None) -> None:
+        """Send the last response; without tensors it is nothing but the FINAL flag."""
+        last = [] if tensors is None else [pb_utils.InferenceResponse(output_tensors=tensors)]
         with self._lock:
             if not self._ended:
                 self._ended = True
-                self._sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+                self._sender.send(*last, flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 
     def fail(self, message: str, code: int | None = None) -> None:
         error = pb_utils.TritonError(message) if code is None else pb_utils.TritonError(message, code)

@@ -3,6 +3,7 @@
 In: an InferenceRequest. Out: an `Ask`; and lists of output tensors for the first response, a delta, the last response.
 """
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,11 @@ class Ask:
     sampling_parameters: str | None
     template_arguments: str | None
     passed_through: tuple[tuple[str, str], ...]
+
+    @property
+    def length(self) -> int:
+        """Characters to be tokenized, at most."""
+        return sum(len(text or "") for text in (self.messages, self.prompt, self.template_arguments))
 
 
 def read_ask(request: Any) -> Ask:
@@ -98,13 +104,13 @@ def first_tensors(ask: Ask) -> list[Any]:
     return [text_tensor(name, text) for name, text in ask.passed_through]
 
 
-def delta_tensors(text: str, logprobs: str | None) -> list[Any]:
+def delta_tensors(text: str, logprobs: list[Any]) -> list[Any]:
     """The next piece of the text, and what is known of its tokens if that was asked for."""
-    return [text_tensor("TEXT", text), *([] if logprobs is None else [text_tensor("LOGPROBS", logprobs)])]
+    return [text_tensor("TEXT", text), *([text_tensor("LOGPROBS", json.dumps(logprobs))] if logprobs else [])]
 
 
 def last_tensors(
-    text: str, logprobs: str | None, finish_reason: str, prompt_tokens: int, completion_tokens: int
+    text: str, logprobs: list[Any], finish_reason: str, prompt_tokens: int, completion_tokens: int
 ) -> list[Any]:
     """The rest of the text (often empty) and how the answer ended."""
     return [

@@ -8,6 +8,7 @@ the server every now and then whether clients went away.
 
 import asyncio
 import concurrent.futures
+import gc
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -19,12 +20,14 @@ import llm_requests
 import llm_sampling
 import llm_template
 from llm_lifelines import Lifelines
+from llm_pieces import Pieces
 from llm_replies import Replies
 from llm_requests import Ask
 from llm_running import Engine
 
 POLL_S = 0.1
 STOP_S = 10.0
+SHORT = 4000  # characters: so much is tokenized within half a millisecond, sooner than another thread takes it up
 WRONG_INPUT = (llm_requests.InputError, llm_messages.PromptError, llm_sampling.SamplingError)
 
 
@@ -39,8 +42,8 @@ class Running:
 class Service:
     """The engine, its event loop, and the requests that it is answering."""
 
-    def __init__(self, engine: Engine, chat_template: str | None, log: Any) -> None:
-        self._engine, self._chat_template, self._log = engine, chat_template, log
+    def __init__(self, engine: Engine, chat_template: str | None, gap_s: float, log: Any) -> None:
+        self._engine, self._chat_template, self._gap_s, self._log = engine, chat_template, gap_s, log
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="llm event loop", daemon=True)
         self._beside = concurrent.futures.ThreadPoolExecutor(max_workers=1, thread_name_prefix="llm tokenizer")
@@ -60,6 +63,8 @@ class Service:
 
     async def _start(self) -> None:
         self._engine.start()
+        gc.collect()
+        gc.freeze()  # vLLM's half a million objects stay for good: not to be looked through between two tokens
         self._watcher = self._loop.create_task(self._watch())
 
     def answer(self, ask: Ask, replies: Replies) -> None:
@@ -101,21 +106,23 @@ class Service:
         sampling = llm_sampling.sampling_params_from(ask.sampling_parameters, engine.suggested, engine.vocabulary_size)
         if ask.passed_through:  # before the prompt is looked at: what was heard must not be lost when it is too long
             replies.send(llm_requests.first_tensors(ask))
-        ids = await self._loop.run_in_executor(self._beside, self._token_ids, ask)
-        completion_tokens = 0
-        async for output in engine.generate(ids, sampling):
-            delta = output.outputs[0]
-            if delta.token_ids and not completion_tokens:
-                engine.measures.first_token(self._loop.time() - began)
-            completion_tokens += len(delta.token_ids)
-            logprobs = llm_logprobs.logprobs_json(delta)
-            if output.finished:
-                reason = delta.finish_reason or "stop"
-                replies.send(llm_requests.last_tensors(delta.text, logprobs, reason, len(ids), completion_tokens))
-                engine.measures.finished(len(ids), completion_tokens)
-            elif delta.text or logprobs:
-                replies.send(llm_requests.delta_tensors(delta.text, logprobs))
-        replies.end()
+        if ask.length <= SHORT:
+            ids = self._token_ids(ask)
+        else:
+            ids = await self._loop.run_in_executor(self._beside, self._token_ids, ask)
+        pieces, completion_tokens = Pieces(self._loop, replies, self._gap_s), 0
+        try:
+            async for output in engine.generate(ids, sampling):
+                delta = output.outputs[0]
+                if delta.token_ids and not completion_tokens:
+                    engine.measures.first_token(self._loop.time() - began)
+                completion_tokens += len(delta.token_ids)
+                pieces.add(delta.text, llm_logprobs.logprobs_of(delta), is_last=output.finished)
+                if output.finished:
+                    pieces.end(delta.finish_reason or "stop", len(ids), completion_tokens)
+                    engine.measures.finished(len(ids), completion_tokens)
+        finally:
+            pieces.send()  # what was written before a failure is not lost
 
     def _token_ids(self, ask: Ask) -> list[int]:
         tokenizer = self._engine.tokenizer
@@ -149,12 +156,14 @@ class Service:
         """Stop generating for clients that went away, and revive an engine that died."""
         while True:
             await asyncio.sleep(POLL_S)
-            await self._loop.run_in_executor(self._polls, self._engine.measures.publish)
-            for task, running in list(self._tasks.items()):
-                if await self._loop.run_in_executor(self._polls, self._is_unwanted, running.replies):
+            tasks, lifelines = list(self._tasks.items()), self._lifelines.held()
+            everybody = [*(running.replies for _, running in tasks), *(replies for _, replies in lifelines)]
+            gone = await self._loop.run_in_executor(self._polls, self._ask_server, everybody)
+            for task, running in tasks:
+                if running.replies in gone:
                     task.cancel()  # vLLM then aborts the request
-            for request_id, replies in self._lifelines.held():
-                if await self._loop.run_in_executor(self._polls, self._is_unwanted, replies):
+            for request_id, replies in lifelines:
+                if replies in gone:
                     self._break(request_id)
             try:
                 self._engine.revive()
@@ -168,6 +177,11 @@ class Service:
         for task, running in self._tasks.items():
             if running.id == request_id:
                 task.cancel()
+
+    def _ask_server(self, everybody: list[Replies]) -> set[Replies]:
+        """Those that nobody waits for any more; and hand over what was measured. Beside the loop: both wait."""
+        self._engine.measures.publish()
+        return {replies for replies in everybody if self._is_unwanted(replies)}
 
     def _is_unwanted(self, replies: Replies) -> bool:
         try:

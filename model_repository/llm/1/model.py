@@ -13,6 +13,7 @@ import llm_engine
 import llm_requests
 import triton_python_backend_utils as pb_utils
 from llm_metrics import Measures
+from llm_pieces import gap_s_of
 from llm_replies import Replies
 from llm_running import Engine
 from llm_service import Service
@@ -23,12 +24,12 @@ class TritonPythonModel:
 
     def initialize(self, args: dict[str, str]) -> None:
         folder = Path(args["model_repository"]) / args["model_version"]
-        kind = args["model_instance_kind"]
+        kind, parameters = args["model_instance_kind"], parameters_of(args["model_config"])
         llm_engine.use_utf8()
         given = llm_engine.read_model_json((folder / llm_engine.MODEL_JSON).read_text(encoding="utf-8"))
         os.environ.update(
             llm_engine.engine_environment(
-                parameters_of(args["model_config"]),
+                parameters,
                 kind=kind,
                 device_id=args["model_instance_device_id"],
                 local=llm_engine.is_local(given, folder),
@@ -42,7 +43,8 @@ class TritonPythonModel:
         template = folder / "chat_template.jinja"
         log = pb_utils.Logger.log_error
         chat_template = template.read_text(encoding="utf-8") if template.exists() else None
-        self.service = Service(Engine(arguments, log, Measures(args["model_name"])), chat_template, log)
+        engine = Engine(arguments, log, Measures(args["model_name"]))
+        self.service = Service(engine, chat_template, gap_s_of(parameters), log)
         self.service.start()
 
     def execute(self, requests: list[Any]) -> None:

@@ -55,7 +55,7 @@ def test_a_streamed_chat_gives_the_same_words_piece_by_piece(client: openai.Open
         chunks = list(stream)
     text = [chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices]
     assert "".join(text) == whole.choices[0].message.content
-    assert sum(bool(piece) for piece in text) > 2
+    assert sum(bool(piece) for piece in text) > 1
     assert [chunk.usage for chunk in chunks][:-1] == [None] * (len(chunks) - 1)
     assert chunks[-1].usage == whole.usage and chunks[-1].choices == []
     assert chunks[-2].choices[0].finish_reason == "stop"

@@ -33,12 +33,20 @@ def assert_serves(llm: Llm) -> None:
 def test_deltas_join_to_the_answer_and_the_last_response_says_how_it_ended(llm_server: Llm) -> None:
     responses = llm_server.ask(MESSAGES=MESSAGES)
     assert joined(responses) == ANSWER
-    assert len(responses) > 10, "the answer must come in pieces"
-    *deltas, last = responses
-    assert all(set(delta.values) == {"TEXT"} for delta in deltas)
+    first, *deltas, last = responses
+    assert all(set(delta.values) == {"TEXT"} for delta in (first, *deltas))
+    assert 0 < len(first.values["TEXT"]) < len(ANSWER), "the first piece waits for no other"
     assert last.values["FINISH_REASON"] == "stop"
-    assert last.values["COMPLETION_TOKENS"] >= len(deltas)
+    assert last.values["COMPLETION_TOKENS"] >= len(responses)
     assert 20 < last.values["PROMPT_TOKENS"] < 80
+
+
+@pytest.mark.timing
+def test_tokens_that_come_within_a_gap_make_one_response(llm_server: Llm) -> None:
+    """A token takes this model a twentieth of the gap."""
+    responses = llm_server.ask(MESSAGES=MESSAGES, SAMPLING_PARAMETERS=sampling(ignore_eos=True, max_tokens=200))
+    assert responses[-1].values["COMPLETION_TOKENS"] == 200
+    assert len(responses) < 100
 
 
 def test_transcript_and_detections_come_through_before_any_text(llm_server: Llm) -> None:
@@ -265,6 +273,10 @@ def test_the_likelihood_of_each_token_is_told(llm_server: Llm) -> None:
     entries = [one for each in (*deltas, last) for one in json.loads(each.values.get("LOGPROBS", "[]"))]
     assert "".join(one["token"] for one in entries).strip() == ANSWER
     assert len(entries) == last.values["COMPLETION_TOKENS"] - 1, "the token that ends the answer is no part of it"
+    for each in (*deltas, last):  # however many tokens a response has gathered, it tells of those of its text
+        assert (
+            "".join(one["token"] for one in json.loads(each.values["LOGPROBS"])).strip() == each.values["TEXT"].strip()
+        )
     for one in entries:
         assert one["top"][0]["token"] == one["token"] and len(one["top"]) == 2  # greedy: the likeliest is taken
         assert 0 >= one["logprob"] == one["top"][0]["logprob"] > one["top"][1]["logprob"]
