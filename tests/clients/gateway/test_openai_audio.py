@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import io
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +19,8 @@ import openai
 import pytest
 import soundfile
 from gateway_process import Gateway
+
+from embedded import EmbeddedServer
 
 pytestmark = pytest.mark.server
 
@@ -82,6 +88,41 @@ def test_a_translation_is_asked_for_by_the_task(stand_ins: Any, recording: Path)
             assert heard.to_dict()["task"] == "translate" and heard.segments
     finally:
         gateway.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:deprecated")
+def test_a_multilingual_checkpoint_translates(checkout: Path, recording: Path, tmp_path: Path) -> None:
+    """With the real Whisper base; German is heard where espeak-ng is there to say it."""
+    if not (checkout / ".cache" / "exports" / "whisper-base").exists():
+        pytest.skip("the checkpoint base is not in the cache; `tritonkit weights --whisper base` brings it")
+    built = (
+        sys.executable,
+        "-m",
+        "tritonkit",
+        "build",
+        "transcribe",
+        "--whisper",
+        "base",
+        "--out",
+        str(tmp_path / "r"),
+    )
+    subprocess.run(built, cwd=checkout, check=True, capture_output=True)
+    with EmbeddedServer(tmp_path / "r", load=["transcribe"], cache=checkout / ".cache", cpu_threads=1) as server:
+        gateway = Gateway(f"grpc://{server.grpc}")
+        try:
+            with openai.OpenAI(base_url=gateway.api, api_key="none", max_retries=0) as client:
+                ask = functools.partial(client.audio.translations.create, model="transcribe")
+                assert "leisure to consider" in plain(ask(file=recording).text)
+                if speaker := shutil.which("espeak-ng"):
+                    german = tmp_path / "german.wav"
+                    said = "Guten Morgen. Ich habe heute sehr viel Zeit."
+                    subprocess.run([speaker, "-v", "de", "-s", "130", "-w", str(german), said], check=True)
+                    told = ask(file=german, response_format="verbose_json").to_dict()
+                    assert (told["task"], told["language"]) == ("translate", "de")
+                    assert plain(str(told["text"])) == "good morning i have a lot of time today"
+        finally:
+            gateway.stop()
 
 
 def test_a_checkpoint_of_english_says_that_it_cannot_translate(gateway: Any, recording: Path) -> None:
