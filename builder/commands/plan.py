@@ -79,7 +79,7 @@ def plan(
     from builder.commands import plan_text
     from builder.exclusive import taking_turns
     from builder.handover.verify import compare, read_placement
-    from builder.memory.planning import Ask, all_edges, plan_memory
+    from builder.memory.planning import Ask, all_edges, check_ask, plan_memory
     from builder.plan import make_plan
 
     if profile not in ("cpu", "gpu"):
@@ -109,6 +109,7 @@ def plan(
             reserved={key: bytes_of(value) for key, value in pairs(reserve, "--reserve")},
             arguments={key: value_of(value) for key, value in pairs(engine, "--engine")},
         )
+        check_ask(made, ask)
         edges = all_edges(made, made.catalog(profile), ask, embedded=profile == "cpu")
         memory = None if profile == "cpu" else plan_memory(made, ask, edge._exports())
     if env is not None and memory is not None and memory.fits:
@@ -149,10 +150,11 @@ def planned_for(plan: Plan, gpu: str, engine: list[str] | None, exports: Path) -
     """The plan with what its models are to be given on these GPUs; ends the command if they do not fit."""
     from builder.commands import plan_text
     from builder.memory.applied import applied
-    from builder.memory.planning import Ask, plan_memory
+    from builder.memory.planning import Ask, check_ask, plan_memory
 
     arguments = {key: value_of(value) for key, value in pairs(engine, "--engine")}
     ask = Ask(devices=devices_of(gpu), version=vllm_of(plan.target.container), arguments=arguments)
+    check_ask(plan, ask)
     memory = plan_memory(plan, ask, exports)
     if not memory.fits:
         plan_text.show_refusals(memory)

@@ -19,10 +19,11 @@ from builder.handover.sizes import sizes_of
 from builder.memory.account import KINDS, CacheFit, GpuAccount, MemoryPlan, Part, Setting
 from builder.memory.demand import Demand, demand_of, processes
 from builder.memory.devices import Gpu, bytes_text
-from builder.memory.engine import Engine
+from builder.memory.engine import Engine, is_engine
 from builder.memory.settings import instances_of_models, pinned_bytes, pool_bytes, settings_of, shm_bytes
 from builder.memory.ways import ways_out
 from builder.plan import Plan
+from builder.tensors import did_you_mean
 
 LENGTHS = (512, 2048, 8192, 32768, 131072)
 
@@ -48,6 +49,35 @@ class Ask:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
+def check_ask(plan: Plan, ask: Ask) -> None:
+    """Return if everything that is asked for by name is there.
+
+    Raises:
+        DeclarationError: a model or tensor of that name is not in the pipelines, or no language model takes arguments.
+    """
+    tensors = dict.fromkeys(
+        tensor["name"] for model in plan.models for side in ("input", "output") for tensor in model.config.get(side, ())
+    )
+    models = [model.name for model in plan.models]
+    for option, given, known in (("--size", ask.sizes, list(tensors)), ("--reserve", ask.reserved, models)):
+        for name in given:
+            if name not in known:
+                kind = "tensor" if option == "--size" else "model"
+                raise DeclarationError(
+                    where=option,
+                    found=f"no {kind} is called {name}{did_you_mean(name, known)}",
+                    expected=f"one of {', '.join(known)} is needed",
+                    fix="Write one of these",
+                )
+    if ask.arguments and not any(is_engine(model) for model in plan.models):
+        raise DeclarationError(
+            where="--engine",
+            found=f"{', '.join(ask.arguments)}, and no language model in {', '.join(plan.pipelines)}",
+            expected="a pipeline with one is needed",
+            fix="Leave it out",
+        )
+
+
 def plan_memory(plan: Plan, ask: Ask, exports: Path) -> MemoryPlan:
     """The memory plan of everything that a repository holds.
 
@@ -71,7 +101,8 @@ def plan_memory(plan: Plan, ask: Ask, exports: Path) -> MemoryPlan:
             shm_bytes(edges, processes(plan.models, catalog, len(ask.devices)), ask.concurrency),
             ask.version,
         ) + tuple(instances_of_models(made.accounts, _instances(plan, catalog, demand.engines, len(ask.devices))))
-    guessed = sorted({one.tensor for one in edges if one.guessed})
+    # by the models' own names, as --size takes them
+    guessed = sorted({one.target_key if one.source == "caller" else one.source_key for one in edges if one.guessed})
     notes = demand.notes + (
         (f"sizes that vary and were taken as 1: {', '.join(guessed)}; give them by --size NAME=DIMS",)
         if guessed

@@ -116,6 +116,19 @@ def test_wrong_usage_ends_in_two(run, wrong):
     assert run("detect", "--gpu", "L4", *wrong).exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--size", "IMAG=5"], "--size: no tensor is called IMAG; did you mean IMAGE?"),
+        (["--reserve", "yollo=2GiB"], "--reserve: no model is called yollo; did you mean yolo?"),
+        (["--engine", "max_model_len=5"], "--engine: max_model_len, and no language model in detect"),
+    ],
+)
+def test_a_name_that_is_not_there_is_refused(run, given, told):
+    done = run("detect", "--gpu", "L4", *given)
+    assert done.exit_code == 1 and told in done.stderr, done.stderr
+
+
 def test_sizes_from_the_person_count(run):
     def audio(*more):
         told = json.loads(run("transcribe", "--gpu", "L4", "--json", *more).stdout)
