@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -78,13 +78,14 @@ def write_repository(folder: Path) -> Path:
 class StandIns:
     """One embedded server over the stand-ins. http, grpc: its addresses with their scheme."""
 
-    def __init__(self, folder: Path, load: tuple[str, ...]) -> None:
+    def __init__(self, folder: Path, load: tuple[str, ...], flags: Sequence[str] = ()) -> None:
         self._server = EmbeddedServer(
             write_repository(folder / "repository"),
             load=load,
             log_file=folder / "server.log",
             stop_timeout_s=1,
             cpu_threads=1,
+            flags=flags,
         )
 
     def __enter__(self) -> Self:

