@@ -58,10 +58,11 @@ def on_gpu(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Started:
             ports=ports.taken,
             load=load,
             flags=["--log-verbose=1", *flags],
+            name=name,
         )
         log = tmp_path_factory.mktemp("gpu") / "server.log"
         with log.open("w") as file:
-            process = subprocess.Popen([*command[:2], "--name", name, *command[2:]], stdout=file, stderr=file)
+            process = subprocess.Popen(command, stdout=file, stderr=file)
         try:
             _wait(process, f"http://{http}/v2/models/{load[0]}/ready", log)
             yield GpuServer(http=http, grpc=grpc, log=log)

@@ -86,7 +86,7 @@ def test_every_process_takes_what_was_planned(plan, wanted, server, asked, check
 
 
 def test_a_pool_that_is_too_small_is_found_in_the_log(plan, wanted, on_gpu, checkout):
-    with on_gpu(["detect"], "--cuda-memory-pool-byte-size=0:1048576") as server:
+    with on_gpu(["detect"], "--cuda-memory-pool-byte-size=0:262144") as server:  # half of what the pixels take
         with connect(f"grpc://{server.grpc}") as client:
             client.detect(checkout / "samples" / "coffee.jpg")
         log = server.log.read_text(encoding="utf-8", errors="replace")
