@@ -25,6 +25,7 @@ class Death:
     """A model that lost its process. orphans: what that process had started, such as an engine, with start times."""
 
     model: str
+    pid: int
     orphans: tuple[tuple[int, int], ...]
 
 
@@ -51,7 +52,7 @@ class DeadModels:
                     self._below[pid] = started_below(pid)
             elif self._models.get(pid) and self._is_dead(pid, now):
                 self._told.add(pid)
-                found.append(Death(model=self._models[pid], orphans=tuple(self._below.get(pid, {}).items())))
+                found.append(Death(model=self._models[pid], pid=pid, orphans=tuple(self._below.get(pid, {}).items())))
         if is_time:
             self._looked_below_s = now
         for gone in set(self._models) - set(pids):

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from starter.deaths import DeadModels, end_orphans
+from starter.deaths import DeadModels, Death, end_orphans
 from starter.errors import LoadError, StarterError
 from starter.server import Server
 from starter.stubs import children, living, status
@@ -40,6 +40,7 @@ class Reviver:
         self.given_up: set[str] = set()
         self._server, self._say = server, say
         self._dead = DeadModels()
+        self._waiting: list[Death] = []
         self._deaths: dict[str, list[float]] = {}
         self._work: threading.Thread | None = None
         self._before: frozenset[int] | None = None  # the server's processes when the present load began
@@ -50,15 +51,18 @@ class Reviver:
 
         To be called a few times a second.
         """
+        for death in self._dead.look(pid):
+            if left := end_orphans(death):
+                self._say(f"{death.model}: ended {left} of its processes that were left behind")
+            self._waiting.append(death)
         if self._work is not None and self._work.is_alive():
             if self._is_hung(pid):
                 self._end(pid, "a model's process died while it loaded, and the server waits for it for ever")
             return
-        deaths = self._dead.look(pid)
-        for death in deaths:
-            if left := end_orphans(death):
-                self._say(f"{death.model}: ended {left} of its processes that were left behind")
-        models = [death.model for death in deaths if self._may_live(death.model)]
+        # The server has collected those that died while they loaded, and said so: they were loaded again.
+        dead = dict.fromkeys(one.model for one in self._waiting if status(one.pid)[0] == "Z")
+        self._waiting.clear()
+        models = [model for model in dead if self._may_live(model)]
         if models:
             self._work = threading.Thread(target=self._revive, args=(pid, models), name="reviver", daemon=True)
             self._work.start()
