@@ -23,6 +23,8 @@ from clients import connect
 
 WITHIN_S = 400.0
 SHM_MIB, SPARE_MIB = 1024, 160
+PAUSE_S = 1.6
+DIED = "its process has died; loading it anew"
 RESTARTED = "the server ended by itself; starting it again"
 CLIENT = """
 import sys
@@ -62,6 +64,19 @@ def killing(*models: str) -> Callable[[System], str]:
         )
 
     return kill
+
+
+def pause_a_model(system: System) -> str:
+    """A model's process that is stopped for longer than a second, as on a machine that has no time for it."""
+    restarts, deaths = system.serve.said.count(RESTARTED), system.serve.said.count(DIED)
+    process = system.model("yolo_preprocess")
+    process.suspend()
+    time.sleep(PAUSE_S)
+    process.resume()
+    time.sleep(5)  # longer than `tritonkit serve` takes to see a death
+    if system.serve.said.count(RESTARTED) > restarts:
+        return "Triton ended, and was started again"
+    return "loaded anew" if system.serve.said.count(DIED) > deaths else "it went on"
 
 
 def kill_engine(system: System) -> str:

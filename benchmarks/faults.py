@@ -42,6 +42,7 @@ BACK_WITHIN_S = 500.0
 Fault = Callable[[System], str]
 FAULTS: dict[str, Fault] = {
     **{f"kill-{model}": breaking.killing(model) for model in MODELS},
+    "pause-model": breaking.pause_a_model,
     "kill-engine": breaking.kill_engine,
     "kill-server": breaking.kill_server,
     "kill-client": breaking.kill_client,

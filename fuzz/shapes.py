@@ -22,8 +22,13 @@ BACK_WITHIN_S = 300.0
 
 
 def is_deadly(shape: Sequence[int], datatype: str) -> bool:
-    """Whether the bytes of such a tensor, without its sizes of 0, are too many for 63 bits."""
-    return min(shape, default=0) >= 0 and math.prod(size for size in shape if size) * SIZES[datatype] >= 2**63
+    """Whether the bytes of such a tensor, without its sizes of 0, are too many for 63 bits, or a size is negative.
+
+    (A negative size is refused where the count is negative, too, or the size is -1.)
+    """
+    if min(shape, default=0) < 0:
+        return math.prod(shape) >= 0 and -1 not in shape
+    return math.prod(size for size in shape if size) * SIZES[datatype] >= 2**63
 
 
 def deadly_shape(dims: Sequence[int], datatype: str) -> list[int] | None:
