@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -35,12 +36,14 @@ def main() -> None:
 
 def run(name: str, rounds: int, *, anew: bool, only: list[str] | None, waits: bool) -> None:
     """Measure one scenario."""
+    scenario = SCENARIOS[name]
+    if scenario.large:
+        choose_large()  # before anything asks where the checkpoint is
+    build(large=scenario.large)
     from benchmarks.peers import running
     from benchmarks.peers.machine import machine
     from benchmarks.peers.results import add
 
-    scenario = SCENARIOS[name]
-    build()
     running.learn(scenario.service)
     contenders = only or scenario.contenders
     print(f"{name}: {', '.join(contenders)}", flush=True)
@@ -58,18 +61,31 @@ def run(name: str, rounds: int, *, anew: bool, only: list[str] | None, waits: bo
         add(name, found, machine(), anew=anew)
 
 
-def build() -> None:
+def choose_large() -> None:
+    """The larger language model, made if need be, is the one of this run."""
+    from benchmarks.peers.work.places import CHECKPOINT_VARIABLE, LARGE, ROOT
+
+    if not LARGE.exists():
+        subprocess.run([sys.executable, "-m", "benchmarks.peers.large", str(LARGE)], cwd=ROOT, check=True)
+    os.environ[CHECKPOINT_VARIABLE] = str(LARGE)
+
+
+def build(*, large: bool = False) -> None:
     """The model repository of tritonkit's side, from nothing: served code may have changed since."""
     import shutil
 
     from benchmarks.peers.work.places import CACHE, ROOT
 
-    command = [sys.executable, "-m", "tritonkit", "build", "detect", "transcribe", "assistant"]
+    command = [sys.executable, "-m", "tritonkit", "build"]
     file = ROOT / "benchmarks" / "peers" / "pipelines.py"
     shutil.rmtree(CACHE / "repository", ignore_errors=True)
-    ours = [f"{file}:{name}" for name in ("both", "with_window", "without_window", "large")]
+    names = ("large_chat",) if large else ("both", "with_window", "without_window", "large")
+    shipped = () if large else ("detect", "transcribe", "assistant")
     subprocess.run(
-        [*command, *ours, "--out", str(CACHE / "repository")], cwd=ROOT, check=True, stdout=subprocess.DEVNULL
+        [*command, *shipped, *(f"{file}:{name}" for name in names), "--out", str(CACHE / "repository")],
+        cwd=ROOT,
+        check=True,
+        stdout=subprocess.DEVNULL,
     )
 
 

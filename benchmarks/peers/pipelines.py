@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
+from benchmarks.peers.work.places import LARGE, REPOSITORY
 from benchmarks.peers.work.small import frame_file, gemm_file
 from builder import Model, Pipeline, Step, onnx
+from builder.backends.vllm import vllm
 from builder.models.whisper import whisper as whisper_of
 from builder.models.yolo import yolo as yolo_of
 from builder.pipelines.detect import look
@@ -20,6 +24,18 @@ def both() -> Pipeline:
         outputs="TRANSCRIPT DETECTIONS",
         steps=[*listen(whisper_of(), "TRANSCRIPT"), *look(yolo_of(), "DETECTIONS")],
     )
+
+
+def large_chat() -> Pipeline:
+    """The larger language model alone, with the arguments of the shipped one."""
+    shipped = json.loads((REPOSITORY / "llm" / "1" / "model.json").read_text(encoding="utf-8"))
+    outputs = "TEXT FINISH_REASON PROMPT_TOKENS COMPLETION_TOKENS"
+    step = Step(
+        model=vllm("llm", engine=shipped, checkpoint=LARGE, pass_through=()),
+        input_map="MESSAGES SAMPLING_PARAMETERS",
+        output_map=outputs,
+    )
+    return Pipeline(name="large_chat", inputs="MESSAGES SAMPLING_PARAMETERS?", outputs=outputs, steps=[step])
 
 
 def with_window() -> Pipeline:

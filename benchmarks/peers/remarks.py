@@ -37,8 +37,11 @@ REMARKS = {
     ),
     "chat": (
         "The small Llama needs about 2 ms for a token, so what a server does for each token shows as with no other "
-        "model: Triton's stub, a gRPC message, and the client's own work on the same two cores. AsyncLLM has none of "
-        "these: it is called in the process of the load. The gateway adds FastAPI and server-sent events. Transformers "
-        "answers whole, not streamed, one caller after the other: ahead while there is one, far behind with eight."
+        "model. tritonkit sends tokens that come within 40 ms of its last response together (`response_gap_ms`), the "
+        "first and the last at once. AsyncLLM has no server: it is called in the process of the load. What is left "
+        "between the two is Triton, its stub and the client on the same two cores as the engine, which is the same in "
+        "both and keeps one of them busy all the time: the first word comes some milliseconds later, and until then a "
+        "place in the engine's batch is empty. The gateway adds FastAPI and server-sent events. Transformers answers "
+        "whole, not streamed, one caller after the other: ahead while there is one, far behind with eight."
     ),
 }

@@ -15,6 +15,7 @@ class Scenario:
     Attributes:
         service: what is asked for, see work/services.py; `chat` is a language model alone.
         callers: loads, each with its seconds a round.
+        large: a language model of 101 million parameters in the place of the small one.
         bounds: contenders that are no servers, or tritonkit without a part: shown, not ranked.
     """
 
@@ -24,6 +25,7 @@ class Scenario:
     contenders: tuple[str, ...]
     callers: dict[int, float]
     bounds: tuple[str, ...] = ()
+    large: bool = False
 
 
 SCENARIOS = {
@@ -87,5 +89,17 @@ SCENARIOS = {
         contenders=("tritonkit", "tritonkit, gateway", "vllm serve", "AsyncLLM", "Transformers"),
         bounds=("AsyncLLM",),
         callers={1: 2.0, 8: 4.0},
+    ),
+    "chat_large": Scenario(
+        title="A larger language model",
+        words=(
+            "The same with a Llama of 101 million parameters in float32. It was made for this, with random weights: "
+            "what it says means nothing, but each token costs what it costs a model of that size."
+        ),
+        service="chat",
+        contenders=("tritonkit", "tritonkit, gateway", "vllm serve", "AsyncLLM"),
+        bounds=("AsyncLLM",),
+        callers={1: 2.0, 8: 4.0},
+        large=True,
     ),
 }

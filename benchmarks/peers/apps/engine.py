@@ -11,12 +11,12 @@ from benchmarks.peers.apps.direct import obey
 from benchmarks.peers.cases import Case
 from benchmarks.peers.driver import Answer, Call, Watch
 from benchmarks.peers.work.asking import MAX_TOKENS
-from benchmarks.peers.work.places import REPOSITORY, WEIGHTS
+from benchmarks.peers.work.places import CACHE, WEIGHTS
 
 
 def engine_arguments() -> dict[str, Any]:
     """Those of the served model."""
-    given = json.loads((REPOSITORY / "llm" / "1" / "model.json").read_text(encoding="utf-8"))
+    given = json.loads((CACHE / "repository" / "llm" / "1" / "model.json").read_text(encoding="utf-8"))
     return {**given, "model": str(WEIGHTS), "disable_log_stats": True}
 
 

@@ -10,8 +10,10 @@ import onnxruntime
 
 ROOT = Path(__file__).parents[3]
 REPOSITORY = ROOT / "model_repository"
-WEIGHTS = ROOT / "weights" / "llm" / "checkpoint"
 CACHE = ROOT / ".cache" / "peers"
+SMALL, LARGE = ROOT / "weights" / "llm" / "checkpoint", CACHE / "large-llama"
+CHECKPOINT_VARIABLE = "PEERS_CHECKPOINT"  # of the language model, for every process of a run
+WEIGHTS = Path(os.environ.get(CHECKPOINT_VARIABLE, SMALL))
 
 
 def share_served_code(*models: str) -> None:
