@@ -25,6 +25,7 @@ Concurrency = Annotated[int, typer.Option(min=1, help="Requests under way at onc
 FirstToken = Annotated[float, typer.Option("--first-token", min=0.01, help="Seconds that a first token may take.")]
 # Short names, as `tritonkit serve --gpu` has them: the image, and what it gets at its start.
 IMAGES = {"built": ("SERVE_IMAGE", ""), "stock-vllm": ("TRITON_VLLM_IMAGE", "ONNXRUNTIME_GPU_VERSION")}
+Runbook = Annotated[str, typer.Option(help="Address of docs/runbook.md where people read it; alerts link there")]
 QueueMs = Annotated[float, typer.Option("--queue-ms", min=1, help="Mean wait before a step that calls for replicas")]
 
 
@@ -38,6 +39,7 @@ def kubernetes(
     most: Annotated[int, typer.Option(min=1, help="Most replicas.")] = 4,
     queue_ms: QueueMs = 50,
     first_token_s: FirstToken = 2.0,
+    runbook: Runbook = "docs/runbook.md",
     drain_s: Annotated[int, typer.Option("--drain", min=1, help="Seconds for requests in flight at the end.")] = 30,
     read_mb_s: Annotated[int, typer.Option("--read-mb-s", min=1, help="How fast weights are read, MB/s.")] = 200,
     traces_url: Annotated[str, typer.Option("--traces", help="Collector of traces: http://host:4318/v1/traces")] = "",
@@ -70,6 +72,7 @@ def kubernetes(
         models_claim=models_claim,
         at_once=concurrency,
         traces_url=traces_url,
+        runbook=runbook,
         brokers=brokers,
         inbound=inbound,
         outbound=outbound or f"{inbound}.results",
@@ -86,6 +89,7 @@ def monitoring(
     out: Annotated[Path, typer.Option(help="Folder to write rules.yaml and dashboard.json into.")],
     queue_ms: QueueMs = 50,
     first_token_s: FirstToken = 2.0,
+    runbook: Runbook = "docs/runbook.md",
     concurrency: Concurrency = 8,
     llm: Llm = None,
     whisper: Whisper = None,
@@ -99,7 +103,8 @@ def monitoring(
 
     with told():
         facts = planned(pipeline, gpu, concurrency, llm, whisper, yolo)
-        rules = {"groups": rule_groups(facts, Wishes(queue_s=queue_ms / 1000, first_token_s=first_token_s))}
+        wishes = Wishes(queue_s=queue_ms / 1000, first_token_s=first_token_s, runbook=runbook)
+        rules = {"groups": rule_groups(facts, wishes)}
         write(out, {"rules.yaml": text(facts, rules), "dashboard.json": json.dumps(dashboard(facts), indent=1) + "\n"})
 
 

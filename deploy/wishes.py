@@ -21,6 +21,7 @@ class Wishes:
             a worker, before there should be more.
         traces_url: collector of traces, OTLP over HTTP; none if empty.
         trace_rate: of how many requests one is traced, besides those whose callers trace.
+        runbook: where docs/runbook.md is to be read; each alert links to a section of it.
         brokers, inbound, outbound: Kafka and the topics of a worker; no worker without inbound.
     """
 
@@ -37,6 +38,7 @@ class Wishes:
     at_once: int = 8
     traces_url: str = ""
     trace_rate: int = 100
+    runbook: str = "docs/runbook.md"
     brokers: str = "kafka:9092"
     inbound: str = ""
     outbound: str = ""

@@ -6,8 +6,6 @@ from deploy.facts import Facts
 from deploy.monitoring import queries
 from deploy.wishes import Wishes
 
-RUNBOOK = "docs/runbook.md"
-
 
 def rule_groups(facts: Facts, wishes: Wishes) -> list[dict[str, Any]]:
     """The groups of a rule file, or of a PrometheusRule."""
@@ -18,7 +16,10 @@ def rule_groups(facts: Facts, wishes: Wishes) -> list[dict[str, Any]]:
             "interval": "15s",
             "rules": [{"record": name, "expr": query} for name, query in recorded.items()],
         },
-        {"name": f"tritonkit-{facts.pipeline}-alerts", "rules": alerts(facts, wishes)},
+        {
+            "name": f"tritonkit-{facts.pipeline}-alerts",
+            "rules": [linked(one, wishes.runbook) for one in alerts(facts, wishes)],
+        },
     ]
 
 
@@ -86,11 +87,16 @@ def alerts(facts: Facts, wishes: Wishes) -> list[dict[str, Any]]:
 
 
 def alert(name: str, query: str, lasting: str, severity: str, summary: str) -> dict[str, Any]:
-    """One alert, with the section of the runbook that has its name."""
+    """One alert."""
     return {
         "alert": name,
         "expr": query,
         "for": lasting,
         "labels": {"severity": severity},
-        "annotations": {"summary": summary, "runbook_url": f"{RUNBOOK}#{name.lower()}"},
+        "annotations": {"summary": summary},
     }
+
+
+def linked(alert: dict[str, Any], runbook: str) -> dict[str, Any]:
+    """The alert with the section of the runbook that has its name."""
+    return {**alert, "annotations": {**alert["annotations"], "runbook_url": f"{runbook}#{alert['alert'].lower()}"}}

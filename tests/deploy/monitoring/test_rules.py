@@ -28,6 +28,7 @@ METRIC = re.compile(r"\b(?:nv_|tritonkit_)\w+")
 RECORDED = re.compile(r"\btritonkit:[\w:]+")
 # What a server without GPUs does not have; the names are those of Triton's documentation.
 GPU_ONLY = {"nv_gpu_utilization", "nv_gpu_memory_used_bytes", "nv_gpu_memory_total_bytes"}
+AT_HOME = Wishes(runbook="https://wiki.example/runbook")
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +46,13 @@ def test_every_recorded_name_that_is_asked_for_is_recorded(groups: list[dict[str
     assert asked <= set(queries.recorded(facts.queued, facts.entries, facts.gpus))
 
 
-def test_every_alert_has_its_section_in_the_runbook(groups: list[dict[str, Any]], checkout: Path) -> None:
+def test_every_alert_has_its_section_in_the_runbook(groups: list[dict[str, Any]], facts: Facts, checkout: Path) -> None:
     for rule in groups[1]["rules"]:
         page, _, section = rule["annotations"]["runbook_url"].partition("#")
         titles = re.findall(r"^## (.+)$", (checkout / page).read_text(), re.MULTILINE)
         assert section in {title.lower() for title in titles}
+    (link,) = {one["annotations"]["runbook_url"].partition("#")[0] for one in rule_groups(facts, AT_HOME)[1]["rules"]}
+    assert link == AT_HOME.runbook
 
 
 def test_panels_do_not_overlap_and_have_ids_of_their_own(facts: Facts) -> None:
