@@ -36,11 +36,12 @@ tritonkit's configs ([apps/](../benchmarks/peers/apps)):
 All contenders of a scenario run at once and are measured in turns, round after round; whoever is not measured is
 halted (`SIGSTOP`; Ray, which does not bear it, idles). The load is closed: so many callers, each asking again when it
 was answered, with inputs of different sizes. A wrong answer (text not equal, a number off by more than 0.01 + 0.2 %)
-is an error, not an answer. Values are medians over the rounds. CPU is that of all processes of the server per answer;
+is an error, not an answer. Values are medians over the rounds. CPU is that of all processes of the server per answer
+(that of the load's own process stands apart where answers are streamed: there it counts);
 memory is the most that they had under load (PSS, what processes share counted once). Client and servers share the
 cores, as everywhere on one machine. Where a round holds few answers, p95 and p99 are its slowest one."""
 
-CHAT_HEAD = "| | answers/s | of tritonkit | first word p50 | p95 | whole p50 | p95 | p99 | CPU s | memory | errors |"
+CHAT_HEAD = "| | answers/s | of tritonkit | first word p50 | p95 | whole p50 | p95 | p99 | CPU s | client CPU s | memory | errors |"
 HEAD = "| | answers/s | of tritonkit | p50 | p95 | p99 | CPU s | memory | errors |"
 
 
@@ -111,11 +112,16 @@ def _line(row: Row, ours: Row, streams: bool, *, is_bound: bool) -> str:
         share,
         *firsts,
         *(milliseconds(value) for value in (row.p50_s, row.p95_s, row.p99_s)),
-        "-" if row.cpu_s_per_answer is None else f"{row.cpu_s_per_answer:.3g}",
+        *map(cpu_seconds, (row.cpu_s_per_answer, *([row.client_cpu_s_per_answer] if streams else []))),
         f"{row.memory_bytes / 2**20:,.0f} MiB",
         errors,
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def cpu_seconds(seconds: float | None) -> str:
+    """0.0123; a dash of nothing."""
+    return "-" if seconds is None else f"{seconds:.3g}"
 
 
 def milliseconds(seconds: float | None) -> str:
