@@ -41,7 +41,10 @@ is an error, not an answer. Values are medians over the rounds. CPU is that of a
 memory is the most that they had under load (PSS, what processes share counted once). Client and servers share the
 cores, as everywhere on one machine. Where a round holds few answers, p95 and p99 are its slowest one."""
 
-CHAT_HEAD = "| | answers/s | of tritonkit | first word p50 | p95 | whole p50 | p95 | p99 | CPU s | client CPU s | memory | errors |"
+CHAT_HEAD = (
+    "| | answers/s | of tritonkit | first word p50 | p95 | whole p50 | p95 | p99 "
+    "| CPU s | client CPU s | memory | errors |"
+)
 HEAD = "| | answers/s | of tritonkit | p50 | p95 | p99 | CPU s | memory | errors |"
 
 
