@@ -24,6 +24,7 @@ from embedded.preconditions import check_repository
 
 HOST = "127.0.0.1"
 POLL_S = 0.2
+MARGIN_S = 5.0  # between the server's own end and docker's kill
 OTHERWISE = "leave out --image for the embedded server"
 
 
@@ -100,7 +101,8 @@ class ContainerServer:
         check_engine(OTHERWISE)
         check_repository(self.repository, list(self.load))
         self.ports.take()
-        kept = [sys.executable, "-I", keeper.__file__, str(os.getpid()), str(self.stop_timeout_s), self.name]
+        grace_s = self.stop_timeout_s + MARGIN_S
+        kept = [sys.executable, "-I", keeper.__file__, str(os.getpid()), str(grace_s), self.name]
         environment = {**os.environ, **self.environment}
         self._keeper = subprocess.Popen([*kept, *self.command()], env=environment, start_new_session=True)
         try:

@@ -131,7 +131,7 @@ def test_container_is_asked_as_the_embedded_server_and_ends_with_a_replica_that_
     engine, run, *ends = [json.loads(line) for line in calls.read_text().splitlines()]
     assert (engine, run[0]) == (["info"], "run")
     name = run[run.index("--name") + 1]
-    assert ends == [["stop", "--time", "3", name], ["rm", "--force", name]]
+    assert ends == [["stop", "--time", "8", name], ["rm", "--force", name]]
 
 
 def test_container_that_docker_does_not_start_is_told(
