@@ -1,4 +1,4 @@
-"""The curl lines of docs/gateway.md, run as they stand."""
+"""The curl lines of docs/gateway.md and of the README, run as they stand."""
 
 from __future__ import annotations
 
@@ -40,3 +40,13 @@ def test_the_lines_of_the_documentation_work(gateway: Any, checkout: Path, block
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert expected in done.stdout
+
+
+@pytest.mark.server
+def test_the_lines_of_the_readme_work(gateway: Any, checkout: Path, recording: Path, picture: Path) -> None:
+    """They are this file: tests/test_readme.py."""
+    command = ["sh", "examples/gateway.sh", "Question: What do you hear?", str(recording), str(picture), gateway.url]
+    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for expected in ("I was given no recording", "00:00:00.000 --> 00:00:07.000", '"label":"cup"'):
+        assert expected in done.stdout, done.stdout
