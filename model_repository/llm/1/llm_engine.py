@@ -16,6 +16,7 @@ MODEL_JSON = "model.json"
 ENVIRONMENT_PREFIX = "environment."
 DEFAULTS = {"disable_log_stats": True}
 CPU_KV_CACHE_BYTES = 2**30
+GAP, GAP_MS, MOST_GAP_MS = "response_gap_ms", "40", 1000.0
 
 
 class EngineError(RuntimeError):
@@ -124,6 +125,25 @@ def engine_environment(
         if key.startswith(ENVIRONMENT_PREFIX):
             environment[key.removeprefix(ENVIRONMENT_PREFIX)] = value
     return environment
+
+
+def response_gap_s(parameters: Mapping[str, str]) -> float:
+    """Seconds from one response of an answer to the next, at least; see llm_pieces.py.
+
+    Raises:
+        EngineError: no such number.
+    """
+    text = parameters.get(GAP, GAP_MS)
+    try:
+        gap_ms = float(text)
+    except ValueError:
+        gap_ms = -1.0
+    if not 0 <= gap_ms <= MOST_GAP_MS:
+        raise EngineError(
+            f"config.pbtxt, parameter {GAP}: {text!r}; milliseconds from 0 to {MOST_GAP_MS:.0f} are needed; correct or "
+            "remove it"
+        )
+    return gap_ms / 1000
 
 
 def device_count(arguments: Mapping[str, Any]) -> int:

@@ -7,36 +7,10 @@ sent one by one, they would keep the engine from its work. Nobody reads faster t
 """
 
 import asyncio
-import math
-from collections.abc import Mapping
 from typing import Any
 
 import llm_requests
-from llm_engine import EngineError
 from llm_replies import Replies
-
-GAP = "response_gap_ms"  # in the parameters of config.pbtxt
-GAP_MS = "40"
-MOST_S = 1.0
-
-
-def gap_s_of(parameters: Mapping[str, str]) -> float:
-    """Seconds from one response of an answer to the next, at least.
-
-    Raises:
-        EngineError: no such number.
-    """
-    text = parameters.get(GAP, GAP_MS)
-    try:
-        gap_s = float(text) / 1000
-    except ValueError:
-        gap_s = math.nan
-    if not 0 <= gap_s <= MOST_S:
-        raise EngineError(
-            f"config.pbtxt, parameter {GAP}: {text!r}; milliseconds from 0 to {MOST_S * 1000:.0f} are needed; correct "
-            "or remove it"
-        )
-    return gap_s
 
 
 class Pieces:

@@ -13,7 +13,6 @@ import llm_engine
 import llm_requests
 import triton_python_backend_utils as pb_utils
 from llm_metrics import Measures
-from llm_pieces import gap_s_of
 from llm_replies import Replies
 from llm_running import Engine
 from llm_service import Service
@@ -44,7 +43,7 @@ class TritonPythonModel:
         log = pb_utils.Logger.log_error
         chat_template = template.read_text(encoding="utf-8") if template.exists() else None
         engine = Engine(arguments, log, Measures(args["model_name"]))
-        self.service = Service(engine, chat_template, gap_s_of(parameters), log)
+        self.service = Service(engine, chat_template, llm_engine.response_gap_s(parameters), log)
         self.service.start()
 
     def execute(self, requests: list[Any]) -> None:

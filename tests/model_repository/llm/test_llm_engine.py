@@ -138,3 +138,16 @@ def test_only_an_eager_engine_on_a_cpu_compiles_nothing() -> None:
     assert environment(kind="CPU")["TORCH_COMPILE_DISABLE"] == "1"
     assert "TORCH_COMPILE_DISABLE" not in environment(kind="CPU", eager=False)
     assert "TORCH_COMPILE_DISABLE" not in environment(kind="MODEL")
+
+
+def test_the_gap_between_responses_is_a_parameter_of_the_config() -> None:
+    assert llm_engine.response_gap_s({}) == 0.04
+    assert llm_engine.response_gap_s({"response_gap_ms": "0"}) == 0
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-1", "nan", "inf", "1001"])
+def test_another_gap_is_refused_when_loading(text: str) -> None:
+    with pytest.raises(
+        llm_engine.EngineError, match=f"parameter response_gap_ms: '{text}'; milliseconds from 0 to 1000"
+    ):
+        llm_engine.response_gap_s({"response_gap_ms": text})
