@@ -159,7 +159,8 @@ def main() -> int:
         if grpc:
             end_processes(grpc)
         limits = ("--phases", "coverage,fuzzing", "--max-time", str(given.described_s))
-        described = subprocess.run(schemathesis(system.gateway, given.seed, *limits))
+        # It keeps notes where it runs.
+        described = subprocess.run(schemathesis(system.gateway, given.seed, *limits), cwd=folder)
     return 1 if found.wrong or found.ends or described.returncode else 0
 
 
