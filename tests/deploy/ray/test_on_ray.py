@@ -24,7 +24,7 @@ def seen(checkout: Path, write_stand_ins: Any, tmp_path_factory: pytest.TempPath
     namespace = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--net", "--map-root-user"]
     command = [*namespace, sys.executable, str(PROGRAMS / "alone.py"), str(PROGRAMS / "on_ray.py"), str(folder)]
     environment = {**os.environ, "PYTHONPATH": str(checkout), "TRITONKIT_CACHE": str(checkout / ".cache")}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     lines = (folder / "out.jsonl").read_text().splitlines()
     return SimpleNamespace(**json.loads(done.stdout.splitlines()[-1]), rows=[json.loads(line)["id"] for line in lines])

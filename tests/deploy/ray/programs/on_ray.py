@@ -34,6 +34,7 @@ from deploy.ray.orders import APPLICATION, DEPLOYMENT, Orders, config_of
 from deploy.ray.running import serving
 
 BEGAN = time.monotonic()
+LIMIT_S = 90  # for whatever is waited for: many times what it takes
 QUESTION = {"prompt": "x", "words": 3}
 SLOW = {"prompt": "x", "words": 2, "pause_s": 0.5}
 
@@ -48,7 +49,7 @@ def main(folder: Path) -> None:
         at_once=2,
         cpus=0.6,  # one fits on each of the two nodes
         health_period_s=1,
-        health_timeout_s=1,
+        health_timeout_s=2,
         up_s=1,
         down_s=2,
         count_s=0.5,
@@ -70,7 +71,7 @@ def main(folder: Path) -> None:
             began = time.monotonic()
             seen |= rolled(orders, f"http://127.0.0.1:{port}", port, cluster.head_node.webui_url, folder / "serve.yaml")
             seen["seconds_rolled"] = round(time.monotonic() - began, 1)
-        seen["left"] = int(not wait(lambda: not tritons(), 10))
+        seen["left"] = int(not wait(lambda: not tritons(), LIMIT_S))
         seen |= batch(folder)
     print(json.dumps(seen), flush=True)
 
@@ -144,12 +145,12 @@ def scaling(handle: Any, url: str) -> dict[str, Any]:
         for _ in range(5):
             pool.submit(load)
         began = time.monotonic()
-        up = wait(lambda: replicas() == 2, 30)
+        up = wait(lambda: replicas() == 2, LIMIT_S)
         nodes = len(set(ray_workers()))
         up_s = time.monotonic() - began
         stop.set()
     began = time.monotonic()
-    down = wait(lambda: replicas() == 1 and len(tritons()) == 1, 30)
+    down = wait(lambda: replicas() == 1 and len(tritons()) == 1, LIMIT_S)
     return {
         "up": up,
         "up_s": up_s,
@@ -170,7 +171,7 @@ def killed(handle: Any, url: str) -> dict[str, Any]:
     os.kill(worker.pid, signal.SIGKILL)
     lost = sum(failed(one) for one in in_flight)
     later = sum(failed(handle.ask.remote("llm", QUESTION)) for _ in range(5))
-    gone = wait(lambda: not set(before) & set(tritons()), 15)
+    gone = wait(lambda: not set(before) & set(tritons()), LIMIT_S)
     return {"killed_lost": lost, "killed_later": later, "killed_gone": gone}
 
 
@@ -179,7 +180,7 @@ def hung(handle: Any, url: str) -> dict[str, Any]:
     (before,) = tritons()
     os.kill(before, signal.SIGSTOP)
     began = time.monotonic()
-    replaced = wait(lambda: bool(tritons()) and before not in tritons() and replicas() == 1, 40)
+    replaced = wait(lambda: bool(tritons()) and before not in tritons() and replicas() == 1, LIMIT_S)
     return {
         "hung_replaced": replaced,
         "hung_s": time.monotonic() - began,
@@ -202,20 +203,20 @@ def rolled(orders: Orders, url: str, port: int, dashboard: str, file: Path) -> d
     with ThreadPoolExecutor(1) as pool:
         pool.submit(ask)
         deployed = subprocess.run(command, capture_output=True, text=True)
-        rolled_over = wait(lambda: bool(tritons()) and before not in tritons() and replicas() == 1, 40)
+        rolled_over = wait(lambda: bool(tritons()) and before not in tritons() and replicas() == 1, LIMIT_S)
         environments = [psutil.Process(one).environ().get("TRITONKIT_SEEN") for one in tritons()]
         stop.set()
-    to_none = wait(lambda: replicas() == 0 and not tritons(), 30)
+    to_none = wait(lambda: replicas() == 0 and not tritons(), LIMIT_S)
     return {
         "deployed": [deployed.returncode, deployed.stderr],
         "rolled": [rolled_over, sorted(set(statuses)), environments],
-        "none_and_back": [to_none, post(url, "/llm", QUESTION, limit_s=90)[0]],
+        "none_and_back": [to_none, post(url, "/llm", QUESTION)[0]],
     }
 
 
 def failed(answer: Any) -> bool:
     try:
-        return answer.result(timeout_s=30)["text"] == ""
+        return answer.result(timeout_s=LIMIT_S)["text"] == ""
     except (ray.exceptions.RayError, TimeoutError):
         return True
 
@@ -257,7 +258,9 @@ def wait(is_so: Callable[[], bool], limit_s: float) -> bool:
     return False
 
 
-def post(url: str, path: str, fields: Any, accept: str = "application/json", limit_s: float = 30) -> tuple[int, str]:
+def post(
+    url: str, path: str, fields: Any, accept: str = "application/json", limit_s: float = LIMIT_S
+) -> tuple[int, str]:
     headers = {"content-type": "application/json", "accept": accept}
     request = urllib.request.Request(f"{url}{path}", json.dumps(fields).encode(), headers)
     try:
