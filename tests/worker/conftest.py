@@ -77,7 +77,7 @@ def transactional_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
 
 
 def wait_for_port(process: subprocess.Popen[bytes], host: str, port: int) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while True:
         try:
             socket.create_connection((host, port), timeout=1).close()
@@ -126,7 +126,7 @@ class Topics:
         finally:
             await admin.close()
 
-    async def read(self, topic: str, enough: Callable[[list[Any]], bool], limit_s: float = 40) -> list[Any]:
+    async def read(self, topic: str, enough: Callable[[list[Any]], bool], limit_s: float = 120) -> list[Any]:
         """All records from the beginning, once they are enough."""
         end, found = time.monotonic() + limit_s, []
         while not enough(found):
@@ -169,4 +169,4 @@ def transactional_topics(transactional_broker: str) -> Topics:
 @pytest.fixture(scope="session")
 def within() -> Callable[..., Any]:
     """Runs a coroutine with a limit."""
-    return lambda work, limit_s=60: asyncio.run(asyncio.wait_for(work, limit_s))
+    return lambda work, limit_s=180: asyncio.run(asyncio.wait_for(work, limit_s))

@@ -83,11 +83,11 @@ def day(topics: Any, llm_url: str, within: Callable) -> SimpleNamespace:
                 until=stop_results,
             )
         )
-        url = await asyncio.wait_for(address, 10)
+        url = await asyncio.wait_for(address, 60)
         async with connect(f"{url}/?key=traced") as socket:
             seen.foreign_page = await refused(url, "https://bad.example")
             working = asyncio.create_task(work(settings(topics.brokers, llm_url), metrics, watch=watch, until=until))
-            seen.frame = json.loads(await asyncio.wait_for(socket.recv(), 30))
+            seen.frame = json.loads(await asyncio.wait_for(socket.recv(), 60))
             seen.out = await topics.read("day.out", lambda found: len(found) >= GOOD)
             seen.dead = await topics.read("day.dead", lambda found: len(found) >= BAD)
             await until_true(lambda: lag(metrics) == 0)
@@ -100,7 +100,7 @@ def day(topics: Any, llm_url: str, within: Callable) -> SimpleNamespace:
             lambda: urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()
         )
 
-    within(live(), 60)
+    within(live(), 240)
     return seen
 
 
@@ -110,7 +110,7 @@ def lag(metrics: Metrics) -> float:
 
 
 async def until_true(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not is_so():
             await asyncio.sleep(0.02)
 
