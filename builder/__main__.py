@@ -4,37 +4,35 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import shipped
+from builder.commands.asked import (
+    Llm,
+    Names,
+    Out,
+    Set,
+    Target,
+    Whisper,
+    Yolo,
+    exports,
+    pipelines_of,
+    problems_told,
+    release_of,
+    tell,
+)
 from builder.commands.draw import draw
 from builder.commands.engines import engines
 from builder.commands.plan import plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from builder.findings import Finding
-    from builder.pipeline import Pipeline
     from builder.repository import Difference
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
-Names = Annotated[
-    list[str] | None,
-    typer.Argument(help="shipped pipelines, or path/to/file.py[:name]; all shipped ones if none is named"),
-]
-Out = Annotated[Path, typer.Option("--out", help="the model repository")]
-Whisper = Annotated[str | None, typer.Option("--whisper", help="Whisper checkpoint: a size, or an export's folder")]
-Yolo = Annotated[str | None, typer.Option("--yolo", help="detection network: a packaged name, or an export's folder")]
-Llm = Annotated[str | None, typer.Option("--llm", help="language model: a packaged name, a folder, a hub's name")]
-Set = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE for a function of a pipeline that takes KEY")]
-Target = Annotated[str, typer.Option("--target", help="release to build for: a container tag, or embedded")]
 DEFAULT_OUT = Path("model_repository")
 app.command()(engines)
 app.command()(plan)
@@ -72,22 +70,22 @@ def build(
     from builder.exclusive import taking_turns
     from builder.repository import write_repository
 
-    with _problems_told():
-        asked = taking_turns(_pipelines(pipelines, whisper, yolo, llm, set_), turns or ())
+    with problems_told():
+        asked = taking_turns(pipelines_of(pipelines, whisper, yolo, llm, set_), turns or ())
         found = placed(asked, chains=chains, others=others)
-        plan, findings = check_pipelines(found, _release(target))
-        _report(findings)
+        plan, findings = check_pipelines(found, release_of(target))
+        tell(findings)
         if gpu is not None:
-            plan = planned_for(plan, gpu, engine, _exports())
+            plan = planned_for(plan, gpu, engine, exports())
         if weights:
             say = lambda line: print(line, file=sys.stderr)  # noqa: E731
-            make_environments(plan.models, _exports(), say, target=plan.target)
+            make_environments(plan.models, exports(), say, target=plan.target)
         changed = write_repository(
-            plan, out, exports=_exports(), weights=weights, only=only or not pipelines, force=force
+            plan, out, exports=exports(), weights=weights, only=only or not pipelines, force=force
         )
     _print_changes(changed)
     for model in plan.models:
-        if model.tensorrt is not None and weights and not (_exports() / model.tensorrt.target).is_file():
+        if model.tensorrt is not None and weights and not (exports() / model.tensorrt.target).is_file():
             print(f"{model.name}: its TensorRT plan is not built yet: tritonkit engines, then build", file=sys.stderr)
     names = ", ".join(plan.pipelines)
     print(f"{out}: {names}: {f'{len(changed)} files written' if changed else 'nothing to do'}")
@@ -120,9 +118,9 @@ def diff(
     from builder.check import checked_plan
     from builder.repository import compare_repository
 
-    with _problems_told():
-        plan = checked_plan(_pipelines(pipelines, whisper, yolo, llm, set_), _release(target))
-        state = compare_repository(plan, out, exports=_exports(), weights=weights, only=not pipelines)
+    with problems_told():
+        plan = checked_plan(pipelines_of(pipelines, whisper, yolo, llm, set_), release_of(target))
+        state = compare_repository(plan, out, exports=exports(), weights=weights, only=not pipelines)
     for one in state.differences:
         print(f"{one.kind:<10} {one.path}{f': {one.reason}' if one.reason else ''}")
         if one.content is not None and one.content.kind == "text" and one.kind == "different":
@@ -172,7 +170,7 @@ def check(
     if profile not in (None, "cpu", "gpu"):
         raise typer.BadParameter(f"{profile!r}: cpu or gpu is needed", param_hint="--profile")
     if target is not None:
-        _release(target)
+        release_of(target)
     folders = [subject for subject in subjects or () if Path(subject).is_dir()]
     if folders and len(subjects or ()) > 1:
         raise typer.BadParameter("one folder, or pipelines, can be named")
@@ -182,14 +180,14 @@ def check(
         raise typer.BadParameter(
             "the folder of a repository is needed; of pipelines correct the Python", param_hint="--fix"
         )
-    with _problems_told():
+    with problems_told():
         if folders:
             if fix:
                 for change in fix_folder(Path(folders[0]), target, profile):
                     print(change.diff(), end="", file=sys.stderr if json_ or sarif else sys.stdout)
             report = check_folder(Path(folders[0]), target, profile, launch)
         else:
-            pipelines = _pipelines(subjects, whisper, yolo, llm, set_)
+            pipelines = pipelines_of(subjects, whisper, yolo, llm, set_)
             report = check_named_pipelines(pipelines, target or "embedded", profile)
     if json_:
         from builder.reports.jsonform import json_report
@@ -230,92 +228,6 @@ def explain(
     if wanted not in known:
         raise typer.BadParameter(f"no rule has the code {code}{did_you_mean(wanted, known)}", param_hint="CODE")
     print(explanation(known[wanted]))
-
-
-def _pipelines(
-    names: list[str] | None, whisper: str | None, yolo: str | None, llm: str | None, set_: list[str] | None
-) -> tuple[Pipeline, ...]:
-    from builder.loading import load_pipelines
-
-    options = {"whisper": _exported("whisper", whisper), "yolo": _exported("yolo", yolo), "llm": llm}
-    for pair in set_ or ():
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise typer.BadParameter(f"{pair!r}: KEY=VALUE is needed", param_hint="--set")
-        options[key] = value
-    return load_pipelines(names or (), {key: value for key, value in options.items() if value is not None})
-
-
-def _exported(role: str, choice: str | None) -> str | None:
-    """A checkpoint of one's own as the folder that serves it; packaged names stay as they are.
-
-    An export's folder serves as it is, so does a language model's in Hugging Face's layout. Any other path is exported,
-    or found again in the cache by its content.
-    """
-    if choice is None:
-        return None
-    path = Path(choice)
-    if role == "llm":
-        kept = _exports() / choice
-        return str(next((one.absolute() for one in (path, kept) if one.is_dir()), choice))
-    if not path.exists() or (path / f"{role}.json").is_file():
-        return choice
-    import weights.catalogue
-    from weights.errors import WeightsError
-
-    export: Callable[..., Path] = getattr(weights.catalogue, role)
-    try:
-        return str(export(choice, shipped.cache(), lambda line: print(line, file=sys.stderr)))
-    except WeightsError as error:
-        print(error, file=sys.stderr)
-        raise typer.Exit(1) from None
-
-
-def _exports() -> Path:
-    return shipped.cache() / "exports"
-
-
-def _release(name: str) -> str:
-    from builder.catalog import target
-
-    try:
-        target(name)
-    except KeyError:
-        raise typer.BadParameter(f"{name!r}: no such release; a container tag as 24.10 is needed") from None
-    return name
-
-
-@contextmanager
-def _problems_told() -> Iterator[None]:
-    """Problems of ours go to standard error and end the command with status 1."""
-    from builder.errors import BuildError, CheckError
-
-    try:
-        yield
-    except CheckError as error:
-        _report(error.findings)
-        raise typer.Exit(1) from None
-    except BuildError as error:
-        print(error, file=sys.stderr)
-        raise typer.Exit(1) from None
-
-
-def _report(findings: Iterable[Finding]) -> None:
-    """Print findings for a person; end the command with status 1 if one is an error."""
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    styles = {"error": "bold red", "warning": "bold yellow", "advice": "bold blue"}
-    errors = 0
-    for one in findings:
-        errors += one.severity == "error"
-        console.print(Text.assemble((f"{one.severity} {one.code} ", styles[one.severity]), (one.where, "bold")))
-        for label, text in (("found", one.found), ("expected", one.expected), ("fix", one.fix), ("why", one.why)):
-            console.print(Text(f"  {label + ':':<10}{text}"))
-    if errors:
-        console.print(Text(f"{errors} error{'s' if errors > 1 else ''}"))
-        raise typer.Exit(1)
 
 
 def _print_lines(before: str, after: str, path: str) -> None:

@@ -245,17 +245,17 @@ def planned(
     pipeline: str, gpu: str, concurrency: int, llm: str | None, whisper: str | None, yolo: str | None
 ) -> "Facts":
     """The facts of a pipeline on some GPUs; ends the command when it does not fit."""
-    from builder import __main__ as edge
+    from builder.commands.asked import exports, pipelines_of, release_of
     from builder.commands.plan import devices_of, pinned_release, vllm_of
     from builder.memory.planning import Ask, plan_memory
     from builder.plan import make_plan
     from deploy.facts import facts_of
     from embedded.docker import read_versions
 
-    pipelines = edge._pipelines([pipeline], whisper, yolo, llm, None)
-    made = make_plan(pipelines, edge._release(pinned_release()))
+    pipelines = pipelines_of([pipeline], whisper, yolo, llm, None)
+    made = make_plan(pipelines, release_of(pinned_release()))
     ask = Ask(devices=devices_of(gpu), version=vllm_of(made.target.container), concurrency=concurrency)
-    memory = plan_memory(made, ask, edge._exports())
+    memory = plan_memory(made, ask, exports())
     if not memory.fits:
         fail("\n".join([*memory.refusals, f"What would fit: tritonkit plan {pipeline} --gpu {gpu}"]))
     return facts_of(made, memory, pipelines[0].name, read_versions())

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from builder.commands.asked import Llm, Set, Whisper, Yolo, exports, pipelines_of, problems_told
+
 
 def draw(
     pipeline: Annotated[str, typer.Argument(help="a shipped pipeline, or path/to/file.py[:name]")],
@@ -17,16 +19,13 @@ def draw(
     gpu: Annotated[
         str | None, typer.Option("--gpu", help="colour by the hand-over there: L4, 2xH100, 24GiB..., detected")
     ] = None,
-    whisper: Annotated[str | None, typer.Option("--whisper", help="Whisper checkpoint: a size, or a folder")] = None,
-    yolo: Annotated[str | None, typer.Option("--yolo", help="detection network: a packaged name, or a folder")] = None,
-    llm: Annotated[
-        str | None, typer.Option("--llm", help="language model: a packaged name, a folder, a hub's name")
-    ] = None,
+    whisper: Whisper = None,
+    yolo: Yolo = None,
+    llm: Llm = None,
     engine: Annotated[list[str] | None, typer.Option("--engine", help="KEY=VALUE of vLLM's arguments")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE for a function of a pipeline")] = None,
+    set_: Set = None,
 ) -> None:
     """Draw a pipeline: steps, tensors with types and dims, what is streamed, where tensors lie, what was found."""
-    from builder import __main__ as edge
     from builder.check import check_pipelines
     from builder.commands.plan import devices_of, pairs, pinned_release, value_of, vllm_of
     from builder.draw import draw_pipeline
@@ -39,8 +38,8 @@ def draw(
     if ending not in (".svg", ".html", ".htm"):
         raise typer.BadParameter(f"{out}: x.svg or x.html is needed", param_hint="--out")
     is_page = ending != ".svg"
-    with edge._problems_told():
-        found = edge._pipelines([pipeline], whisper, yolo, llm, set_)[0]
+    with problems_told():
+        found = pipelines_of([pipeline], whisper, yolo, llm, set_)[0]
         plan, findings = check_pipelines([found], pinned_release() if gpu else "embedded")
         catalog = plan.catalog("gpu" if gpu else "cpu")
         edges = edges_of(catalog.entries[found.name], catalog, sizes_of(plan.models), embedded=not gpu)
@@ -51,7 +50,7 @@ def draw(
                 version=vllm_of(plan.target.container),
                 arguments={key: value_of(value) for key, value in pairs(engine, "--engine")},
             )
-            memory = plan_memory(plan, ask, edge._exports())
+            memory = plan_memory(plan, ask, exports())
     if is_page:
         text = pipeline_page(found, edges, memory, findings)
     else:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from builder.commands.asked import exports, pipelines_of, problems_told, release_of
+
 if TYPE_CHECKING:
     from builder.model import Model
 
@@ -26,23 +28,22 @@ def engines(
     print_only: Annotated[bool, typer.Option("--print", help="only say what would be run")] = False,
 ) -> None:
     """Build TensorRT plans in the release's own image, on this machine's first GPU. Exit status 1 if it cannot."""
-    from builder import __main__ as edge
     from builder.commands.plan import pinned_release
     from builder.plan import make_plan
 
-    with edge._problems_told():
-        plan = make_plan(edge._pipelines(pipelines, None, None, None, None), edge._release(target or pinned_release()))
-    exports = edge._exports()
+    with problems_told():
+        plan = make_plan(pipelines_of(pipelines, None, None, None, None), release_of(target or pinned_release()))
+    folder = exports()
     wanted = [model for model in plan.models if model.tensorrt is not None]
     if not wanted:
         print("no model of these pipelines runs a TensorRT plan: see tensorrt_plan(...)")
         return
-    commands = {model.name: command_of(model, exports, plan.target.container) for model in wanted}
+    commands = {model.name: command_of(model, folder, plan.target.container) for model in wanted}
     if print_only:
         for command in commands.values():
             print(shlex.join(command))
         return
-    missing = what_is_missing(wanted, exports)
+    missing = what_is_missing(wanted, folder)
     if missing:
         print(f"{missing} A plan is built on the kind of GPU that runs it; there, run:", file=sys.stderr)
         for command in commands.values():
@@ -51,7 +52,7 @@ def engines(
     capability = subprocess.run(CAPABILITY, capture_output=True, text=True, check=True).stdout.splitlines()[0].strip()
     for model in wanted:
         _build(
-            model, exports, commands[model.name], {"container": plan.target.container, "compute_capability": capability}
+            model, folder, commands[model.name], {"container": plan.target.container, "compute_capability": capability}
         )
 
 

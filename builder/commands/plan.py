@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from builder.commands.asked import Llm, Set, Whisper, Yolo, exports, pipelines_of, problems_told, release_of
 from shipped import VERSIONS
 
 if TYPE_CHECKING:
@@ -50,12 +51,10 @@ def plan(
     turns: Annotated[
         list[str] | None, typer.Option("--one-at-a-time", help="model that takes turns with the others named so")
     ] = None,
-    whisper: Annotated[str | None, typer.Option("--whisper", help="Whisper checkpoint: a size, or a folder")] = None,
-    yolo: Annotated[str | None, typer.Option("--yolo", help="detection network: a packaged name, or a folder")] = None,
-    llm: Annotated[
-        str | None, typer.Option("--llm", help="language model: a packaged name, a folder, a hub's name")
-    ] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE for a function of a pipeline")] = None,
+    whisper: Whisper = None,
+    yolo: Yolo = None,
+    llm: Llm = None,
+    set_: Set = None,
     target: Annotated[
         str | None, typer.Option("--target", help="release, as 26.07; the one docker/versions.env pins if not given")
     ] = None,
@@ -74,7 +73,6 @@ def plan(
     ] = None,
 ) -> None:
     """Plan the GPUs that a pipeline's models share. Exit status 1 if they do not fit, or a log says otherwise."""
-    from builder import __main__ as edge
     from builder.chains import placed
     from builder.commands import plan_text
     from builder.exclusive import taking_turns
@@ -97,9 +95,9 @@ def plan(
             raise typer.BadParameter(f"{', '.join(given)} {told}", param_hint="--users")
         plan_users(pipelines[0], users, gpu=gpu, measured=measured, assume=assume, hour=gpu_hour, as_json=as_json)
         return
-    release = edge._release(target or pinned_release())
-    with edge._problems_told():
-        asked = taking_turns(edge._pipelines(pipelines, whisper, yolo, llm, set_), turns or ())
+    release = release_of(target or pinned_release())
+    with problems_told():
+        asked = taking_turns(pipelines_of(pipelines, whisper, yolo, llm, set_), turns or ())
         made = make_plan(placed(asked, chains=chains, others=others), release)
         ask = Ask(
             devices=() if profile == "cpu" else devices_of(gpu),
@@ -111,7 +109,7 @@ def plan(
         )
         check_ask(made, ask)
         edges = all_edges(made, made.catalog(profile), ask, embedded=profile == "cpu")
-        memory = None if profile == "cpu" else plan_memory(made, ask, edge._exports())
+        memory = None if profile == "cpu" else plan_memory(made, ask, exports())
     if env is not None and memory is not None and memory.fits:
         env.write_text(plan_text.as_env(memory), encoding="utf-8")
     compared = beside = None
