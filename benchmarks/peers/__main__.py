@@ -63,11 +63,12 @@ def run(name: str, rounds: int, *, anew: bool, only: list[str] | None, waits: bo
 
 def choose_large() -> None:
     """The larger language model, made if need be, is the one of this run."""
-    from benchmarks.peers.work.places import CHECKPOINT_VARIABLE, LARGE, ROOT
+    from benchmarks.peers.work import places
 
-    if not LARGE.exists():
-        subprocess.run([sys.executable, "-m", "benchmarks.peers.large", str(LARGE)], cwd=ROOT, check=True)
-    os.environ[CHECKPOINT_VARIABLE] = str(LARGE)
+    if not places.LARGE.exists():
+        subprocess.run([sys.executable, "-m", "benchmarks.peers.large", str(places.LARGE)], cwd=places.ROOT, check=True)
+    os.environ[places.CHECKPOINT_VARIABLE] = str(places.LARGE)
+    places.WEIGHTS = places.LARGE  # whoever imports it in this process does so later
 
 
 def build(*, large: bool = False) -> None:

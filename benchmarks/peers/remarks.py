@@ -44,4 +44,9 @@ REMARKS = {
         "place in the engine's batch is empty. The gateway adds FastAPI and server-sent events. Transformers answers "
         "whole, not streamed, one caller after the other: ahead while there is one, far behind with eight."
     ),
+    "chat_large": (
+        "With a token that takes tens of milliseconds the engine is all that counts: tritonkit, its gateway and a bare "
+        "AsyncLLM differ no more than rounds of one of them do. `vllm serve` has its scheduler and its HTTP server look "
+        "for work all the time, on two cores that the network wants. A round of one caller holds two answers."
+    ),
 }
