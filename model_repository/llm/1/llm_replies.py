@@ -31,6 +31,7 @@ class Replies:
                 self._sender.send(*last, flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 
     def fail(self, message: str, code: int | None = None) -> None:
+        message = message.encode(errors="backslashreplace").decode()  # JSON may hold halves of pairs, Triton takes none
         error = pb_utils.TritonError(message) if code is None else pb_utils.TritonError(message, code)
         with self._lock:
             if not self._ended:

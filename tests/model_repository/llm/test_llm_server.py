@@ -106,6 +106,7 @@ def test_structured_outputs_bind_the_answer(llm_server: Llm) -> None:
         ('{"structured_outputs": {"regex": "((("}}', ("regex",)),
         ("[1]", ("JSON list",)),
         ("{", ("no JSON",)),
+        ('{"\\ud800": 1}', (r"unknown \ud800",)),
     ],
 )
 def test_wrong_sampling_parameters_are_refused_by_name(llm_server: Llm, values: str, words: tuple[str, ...]) -> None:
