@@ -46,7 +46,7 @@ REMARKS = {
     ),
     "chat_large": (
         "With a token that takes tens of milliseconds the engine is all that counts: tritonkit, its gateway and a bare "
-        "AsyncLLM differ no more than rounds of one of them do. `vllm serve` has its scheduler and HTTP server look for "
-        "work all the time, on two cores that the network wants. A round of one caller holds two answers."
+        "AsyncLLM differ no more than rounds of one of them do. `vllm serve` has its scheduler and HTTP server look "
+        "for work all the time, on two cores that the network wants. A round of one caller holds two answers."
     ),
 }
