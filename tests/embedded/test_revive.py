@@ -196,14 +196,14 @@ class Traffic:
         assert not any(thread.is_alive() for thread in self._threads)
 
 
-@pytest.mark.parametrize("asked", ["once", "joined"])
-def test_requests_of_a_killed_model_are_answered_or_fail_and_the_model_comes_back(serve: Serve, asked: str) -> None:
+def test_requests_of_a_killed_model_are_answered_or_fail_and_the_model_comes_back(serve: Serve) -> None:
+    """Those of an ensemble: the test of a server that hangs."""
     serve.said.clear()
-    with Traffic(serve.grpc, asked) as traffic:
+    with Traffic(serve.grpc, "once") as traffic:
         wait_until(lambda: traffic.counts["answered"] > 20, "nothing is answered")
         os.kill(serve.model("once"), signal.SIGKILL)
-        wait_until(lambda: not serve.is_ready(asked), "readiness never went down")
-        wait_until(lambda: serve.is_ready(asked), "readiness never came back")
+        wait_until(lambda: not serve.is_ready("once"), "readiness never went down")
+        wait_until(lambda: serve.is_ready("once"), "readiness never came back")
         before = traffic.counts["answered"]
         wait_until(lambda: traffic.counts["answered"] > before + 20, "nothing is answered after it")
     counts = traffic.counts
@@ -267,19 +267,20 @@ def test_a_server_that_hangs_or_ends_is_started_again_where_it_was(serve: Serve)
                 os.kill(pid, signal.SIGKILL)
         return serve.find_server() not in (0, old)
 
+    # Nothing is asked yet: a process that is killed while it works may take the server with it.
+    os.kill(serve.model("once"), signal.SIGKILL)
+    wait_until(lambda: not serve.is_ready("joined"), "readiness never went down")
+    wait_until(lambda: serve.is_ready("joined"), "readiness never came back")
+    known.update(children(old))
+    os.kill(serve.model("once"), signal.SIGKILL)  # just when it is back
     with Traffic(serve.grpc, "joined") as traffic:
-        wait_until(lambda: traffic.counts["answered"] > 5, "nothing is answered")
-        os.kill(serve.model("once"), signal.SIGKILL)
-        wait_until(lambda: not serve.is_ready("joined"), "readiness never went down")
-        wait_until(lambda: serve.is_ready("joined"), "readiness never came back")
-        known.update(children(old))
-        os.kill(serve.model("once"), signal.SIGKILL)  # just when it is back
         wait_until(is_gone, "the server hangs", 60)
         wait_until(lambda: serve.is_ready("joined"), "readiness never came back")
         before = traffic.counts["answered"]
         wait_until(lambda: traffic.counts["answered"] > before + 10, "nothing is answered after it")
     counts = traffic.counts
-    assert counts["wrong"] == 0 and counts["sent"] == counts["answered"] + counts["failed cleanly"], counts
+    assert counts["failed cleanly"] > 0 and counts["wrong"] == 0
+    assert counts["sent"] == counts["answered"] + counts["failed cleanly"], counts
     told = "".join(serve.said)
     assert told.count("once: its process has died; loading it anew") == 2
     assert "a model's process died while it loaded, and the server waits for it for ever; ending the server" in told
