@@ -39,14 +39,11 @@ REMARKS = {
         "The small Llama needs about 2 ms for a token, so what a server does for each token shows as with no other "
         "model. tritonkit sends tokens that come within 40 ms of its last response together (`response_gap_ms`), the "
         "first and the last at once. AsyncLLM has no server: it is called in the process of the load. What is left "
-        "between the two is Triton, its stub and the client on the same two cores as the engine, which is the same in "
-        "both and keeps one of them busy all the time: the first word comes some milliseconds later, and until then a "
-        "place in the engine's batch is empty. The gateway adds FastAPI and server-sent events. Transformers answers "
+        "between the two is Triton, its stub and the client: the first word comes some milliseconds later. The gateway adds FastAPI and server-sent events. Transformers answers "
         "whole, not streamed, one caller after the other: ahead while there is one, far behind with eight."
     ),
     "chat_large": (
         "With a token that takes tens of milliseconds the engine is all that counts: tritonkit, its gateway and a bare "
-        "AsyncLLM differ no more than rounds of one of them do. `vllm serve` has its scheduler and HTTP server look "
-        "for work all the time, on two cores that the network wants. A round of one caller holds two answers."
+        "AsyncLLM differ no more than rounds of one of them do. A round holds a dozen answers or so."
     ),
 }

@@ -99,7 +99,7 @@ SCENARIOS = {
         service="chat",
         contenders=("tritonkit", "tritonkit, gateway", "vllm serve", "AsyncLLM"),
         bounds=("AsyncLLM",),
-        callers={1: 2.0, 8: 4.0},
+        callers={1: 10.0, 8: 12.0},
         large=True,
     ),
 }
