@@ -12,17 +12,16 @@ REMARKS = {
     ),
     "transcribe": (
         f"{PROCESSOR} Only the decoder gains by batching: tritonkit's runs continuously, the peers' batch is fixed "
-        "until its longest recording is done. Measured while tritonkit's encoder still had a window (10 ms)."
+        "until its longest recording is done."
     ),
     "both": (
         f"{PROCESSOR} One ensemble works on the recording and the picture at the same time: of use to a lone caller. "
         "With eight the cores are wanted anyway, and steps called one after the other get in each other's way less."
     ),
     "frame": (
-        "Shared memory takes away the copies of the tensor on its way through gRPC. FastAPI reads the body into its "
-        "own process and needs no further one; tritonkit's client makes a new region for each request, has it "
-        "registered and unregistered, and the tensor is copied once more into the memory of the server's stub. With "
-        "several callers this overlaps."
+        "Shared memory takes away the copies of the tensor on its way through gRPC. tritonkit's client makes a new "
+        "region for each request, has it registered and unregistered, and the tensor is copied once more into the "
+        "memory of the server's stub: all that is less than what a body of this size costs a server of HTTP."
     ),
     "assistant": (
         f"{PROCESSOR} The steps are as fast one after the other: on two cores recording and picture both want all of "
@@ -32,8 +31,7 @@ REMARKS = {
     "gemm": (
         "One caller waits out a window in which nobody else comes: the price of batching, and why a window is to be "
         "derived from a latency target. With 32 callers it is what makes tritonkit several times as fast as the same "
-        "server without it. Ray Serve's first round failed: it had been halted for minutes like the others, which it "
-        "does not survive; it has not been halted since."
+        "server without it."
     ),
     "chat": (
         "The small Llama needs about 2 ms for a token, so what a server does for each token shows as with no other "
@@ -45,6 +43,7 @@ REMARKS = {
     ),
     "chat_large": (
         "With a token that takes tens of milliseconds the engine is all that counts: tritonkit, its gateway and a bare "
-        "AsyncLLM differ no more than rounds of one of them do. A round holds a dozen answers or so."
+        "AsyncLLM differ no more than rounds of one of them do. A round of one caller holds four "
+        "answers, one of eight about twenty."
     ),
 }
