@@ -30,10 +30,22 @@ pytestmark = pytest.mark.server
 
 KEY = "the key of this test's management"
 ONCE = """
+import os
+import signal
 import time
+from pathlib import Path
 import triton_python_backend_utils as pb_utils
 
+DIES = Path(__file__).parents[3] / "dies"
+
 class TritonPythonModel:
+    @staticmethod
+    def auto_complete_config(config):
+        if DIES.exists():
+            DIES.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return config
+
     def execute(self, requests):
         time.sleep(0.02)
         return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", one.as_numpy())])
@@ -259,22 +271,16 @@ def test_a_server_that_hangs_or_ends_is_started_again_where_it_was(serve: Serve)
     """When a process dies while its model is loaded anew, Triton waits for ever, and manages nothing meanwhile."""
     serve.said.clear()
     old = serve.server()
-    known: set[int] = set()
-
-    def is_gone() -> bool:
-        for pid in children(old):
-            if pid not in known and model_of(pid) == "once":
-                os.kill(pid, signal.SIGKILL)
-        return serve.find_server() not in (0, old)
 
     # Nothing is asked yet: a process that is killed while it works may take the server with it.
     os.kill(serve.model("once"), signal.SIGKILL)
     wait_until(lambda: not serve.is_ready("joined"), "readiness never went down")
     wait_until(lambda: serve.is_ready("joined"), "readiness never came back")
-    known.update(children(old))
+    # The process that completes its config when it is loaded next will be gone.
+    (serve.repository.parent / "dies").touch()
     os.kill(serve.model("once"), signal.SIGKILL)  # just when it is back
     with Traffic(serve.grpc, "joined") as traffic:
-        wait_until(is_gone, "the server hangs", 60)
+        wait_until(lambda: serve.find_server() not in (0, old), "the server hangs", 60)
         wait_until(lambda: serve.is_ready("joined"), "readiness never came back")
         before = traffic.counts["answered"]
         wait_until(lambda: traffic.counts["answered"] > before + 10, "nothing is answered after it")
