@@ -14,12 +14,12 @@ from __future__ import annotations
 import base64
 import json
 import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import httpx
 
+from benchmarks.callers import Counts
 from clients import ClientError, connect
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -136,7 +136,7 @@ class Traffic:
     """
 
     def __init__(self, gateway: str, grpc: str, kinds: Sequence[str], every_s: float = 0.05) -> None:
-        self.counts: Counter[tuple[str, str]] = Counter()
+        self.counts = Counts()
         self.kinds = tuple(dict.fromkeys("+".join(kinds).split("+")))
         self._gateway, self._grpc, self._every_s = gateway, grpc, every_s
         self._ended = threading.Event()
@@ -162,7 +162,7 @@ class Traffic:
         while not self._ended.is_set():
             kind = kinds[number % len(kinds)]
             number += 1
-            self.counts[kind, "sent"] += 1
-            self.counts[kind, caller.ask(kind)] += 1
+            self.counts.add((kind, "sent"))
+            self.counts.add((kind, caller.ask(kind)))
             self._ended.wait(self._every_s)
         caller.close()

@@ -18,7 +18,7 @@ State = Literal["loading", "ready", "failed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """One model on its way. `seconds` counts from the first to the last word of the server about it."""
+    """One model on its way. `seconds` counts from the first to the last word of the server about this load."""
 
     model: str
     state: State
@@ -98,6 +98,8 @@ class Loads:
 
     def _change(self, model: str, state: State) -> None:
         now = time.monotonic()
+        if model in self.models and self.models[model].state != "loading":
+            del self._began[model]  # loaded anew
         load = Load(model=model, state=state, seconds=now - self._began.setdefault(model, now))
         self.models[model] = load
         self.on_change(load)

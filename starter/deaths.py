@@ -22,7 +22,12 @@ LOOK_BELOW_EVERY_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Death:
-    """A model that lost its process. orphans: what that process had started, such as an engine, with start times."""
+    """A model that lost its process.
+
+    Attributes:
+        model: "" when the process lived too shortly to be seen alive; a zombie does not tell any more what it ran.
+        orphans: what the process had started, such as an engine, with start times.
+    """
 
     model: str
     pid: int
@@ -50,15 +55,15 @@ class DeadModels:
                 self._models[pid] = self._models.get(pid) or model_of(pid)
                 if is_time and self._models[pid]:
                     self._below[pid] = started_below(pid)
-            elif self._models.get(pid) and self._is_dead(pid, now):
+            elif self._is_dead(pid, now):
                 self._told.add(pid)
-                found.append(Death(model=self._models[pid], pid=pid, orphans=tuple(self._below.get(pid, {}).items())))
+                model, below = self._models.get(pid, ""), self._below.get(pid, {})
+                found.append(Death(model=model, pid=pid, orphans=tuple(below.items())))
         if is_time:
             self._looked_below_s = now
-        for gone in set(self._models) - set(pids):
-            del self._models[gone]
-            self._below.pop(gone, None)
-            self._dead_since.pop(gone, None)
+        for gone in (set(self._models) | set(self._dead_since)) - set(pids):
+            for known in (self._models, self._below, self._dead_since):
+                known.pop(gone, None)
             self._told.discard(gone)
         return found
 

@@ -7,11 +7,14 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import quote
 
 from starter.errors import LoadError, ServerGone
 
 POLL_S = 0.1
+MANAGEMENT_TIMEOUT_S = 60.0  # it answers only between two loads
+PYTHON_BACKENDS = ("python", "vllm")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +66,21 @@ class Server:
         if status != 200:
             raise LoadError(f"{model}: does not unload: {text}")
 
+    def processes(self) -> dict[str, int]:
+        """How many processes each Python model that is called ready has, or must have: one for each instance.
+
+        Raises:
+            ServerGone: the server does not answer.
+        """
+        found: dict[str, int] = {}
+        for one in self._get_json("POST", "/v2/repository/index"):
+            if one.get("state") == "READY":
+                name, version = one["name"], one.get("version", "1")
+                config = self._get_json("GET", f"/v2/models/{quote(name)}/versions/{quote(version)}/config")
+                if config.get("backend") in PYTHON_BACKENDS:
+                    found[name] = found.get(name, 0) + instances(config)
+        return found
+
     def wait_live(self, is_running: Callable[[], bool], timeout_s: float) -> None:
         """Return once the server answers.
 
@@ -76,6 +94,15 @@ class Server:
             if time.monotonic() > deadline:
                 raise ServerGone(f"the server at {self.address} does not answer after {timeout_s:g} s.")
             time.sleep(POLL_S)
+
+    def _get_json(self, method: str, path: str) -> Any:
+        try:
+            status, text = self._request(method, path, MANAGEMENT_TIMEOUT_S)
+        except OSError as error:
+            raise ServerGone(f"the server at {self.address} does not answer: {error}") from error
+        if status != 200:
+            raise ServerGone(f"the server at {self.address} does not tell {path}: {text}")
+        return json.loads(text)
 
     def _answers(self, path: str) -> bool:
         try:
@@ -104,3 +131,9 @@ class Server:
             return response.status, json.loads(text)["error"]
         except (ValueError, KeyError, TypeError):
             return response.status, text
+
+
+def instances(config: Mapping[str, Any]) -> int:
+    """How many instances of a model a config, as the server completes and tells it, has."""
+    groups = config.get("instance_group", ())
+    return sum(group.get("count", 1) * max(1, len(group.get("gpus", ()))) for group in groups)

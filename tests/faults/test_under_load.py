@@ -10,15 +10,15 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from clients import ClientError, RequestTimeout, connect
+from benchmarks.callers import Callers
+from clients import Client, ClientError, RequestTimeout, connect
 from starter.stubs import children, model_of, status
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
@@ -48,43 +48,24 @@ def served_again(checkout: Path, tmp_path: Path) -> Iterator[tuple[str, int]]:
             process.wait(60)
 
 
-class Traffic:
-    """Three callers that detect; the fate of every request is counted."""
+def detecting(grpc: str, picture: Path) -> Callers:
+    """Three callers that detect."""
 
-    def __init__(self, grpc: str, picture: Path) -> None:
-        self.counts: Counter[str] = Counter()
-        self._url, self._picture = f"grpc://{grpc}", picture
-        self._ended = threading.Event()
-        self._threads = [threading.Thread(target=self._run) for _ in range(3)]
+    @contextmanager
+    def connected(number: int) -> Iterator[Callable[[], str]]:
+        with connect(f"grpc://{grpc}", timeout_s=60) as client:
+            yield lambda: fate(client)
 
-    def _run(self) -> None:
-        with connect(self._url, timeout_s=60) as client:
-            while not self._ended.is_set():
-                self.counts["sent"] += 1
-                try:
-                    seen = client.detect(self._picture).items
-                    fate = "answered" if any(one.label == "cup" for one in seen) else "wrong"
-                except RequestTimeout:
-                    fate = "lost"
-                except ClientError:
-                    fate = "failed cleanly"
-                self.counts[fate] += 1
-                time.sleep(0.05)
+    def fate(client: Client) -> str:
+        try:
+            seen = client.detect(picture).items
+        except RequestTimeout:
+            return "lost"
+        except ClientError:
+            return "failed cleanly"
+        return "answered" if any(one.label == "cup" for one in seen) else "wrong"
 
-    def wait_for_answers(self, more: int = 5) -> None:
-        """Return when so many requests were answered from now on."""
-        wanted = self.counts["answered"] + more
-        wait_until(lambda: self.counts["answered"] >= wanted)
-
-    def __enter__(self) -> Traffic:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        for thread in self._threads:
-            thread.join(70)
+    return Callers(connected, pause_s=0.05)
 
 
 def processes(serve: int) -> dict[str, int]:
@@ -98,8 +79,8 @@ def test_when_every_process_is_killed_all_come_back_and_no_request_is_lost(
     served_again: tuple[str, int], checkout: Path
 ) -> None:
     grpc, serve = served_again
-    with Traffic(grpc, checkout / "samples" / "coffee.jpg") as traffic:
-        traffic.wait_for_answers()
+    with detecting(grpc, checkout / "samples" / "coffee.jpg") as callers:
+        callers.wait_for("answered", 5)
         killed = processes(serve)
         assert set(killed) == MODELS
         for pid in killed.values():
@@ -107,8 +88,8 @@ def test_when_every_process_is_killed_all_come_back_and_no_request_is_lost(
         wait_until(
             lambda: set(processes(serve)) == MODELS and not set(killed.values()) & set(processes(serve).values())
         )
-        traffic.wait_for_answers()
-    counts = traffic.counts
+        callers.wait_for("answered", 5)
+    counts = callers.counts
     assert counts["wrong"] == counts["lost"] == 0, counts
     assert counts["failed cleanly"] > 0, counts
     assert counts["sent"] == counts["answered"] + counts["failed cleanly"], counts

@@ -7,16 +7,16 @@ import os
 import re
 import subprocess
 import sys
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from clients import ClientError, connect
+from benchmarks.callers import Callers
+from clients import Client, ClientError, connect
 from release import folders, lock
 from release.compare import differing, read_recording
 from release.errors import FolderError
@@ -104,34 +104,22 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     one.stop()
 
 
-class Traffic:
+def asking(url: str, allowed: set[float]) -> Callers:
     """Callers that ask without pause; each answer must be that of one of the versions."""
 
-    def __init__(self, url: str, allowed: set[float]) -> None:
-        self.counts: Counter[str] = Counter()
-        self._url, self._allowed, self._ended = url, allowed, threading.Event()
-        self._threads = [threading.Thread(target=self._run) for _ in range(3)]
+    @contextmanager
+    def connected(number: int) -> Iterator[Callable[[], str]]:
+        with connect(url, timeout_s=20) as client:
+            yield lambda: fate(client)
 
-    def _run(self) -> None:
-        with connect(self._url, timeout_s=20) as client:
-            while not self._ended.is_set():
-                self.counts["sent"] += 1
-                try:
-                    answer = client.infer("scale", {"X": np.ones(1, dtype=np.float32)})["Y"]
-                    self.counts[f"answered by {answer[0]:g}" if answer[0] in self._allowed else "wrong"] += 1
-                except ClientError as error:
-                    self.counts["failed"] += 1
-                    self.counts[str(error)] += 1
+    def fate(client: Client) -> str:
+        try:
+            answer = client.infer("scale", {"X": np.ones(1, dtype=np.float32)})["Y"]
+        except ClientError as error:
+            return f"failed: {error}"
+        return f"answered by {answer[0]:g}" if answer[0] in allowed else "wrong"
 
-    def __enter__(self) -> Traffic:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        for thread in self._threads:
-            thread.join(60)
+    return Callers(connected)
 
 
 def wait_until(is_so: Callable[[], object], limit_s: float = 20) -> None:
@@ -144,20 +132,19 @@ def wait_until(is_so: Callable[[], object], limit_s: float = 20) -> None:
 @pytest.mark.server
 def test_a_version_goes_live_and_back_without_one_failed_request(place: Place) -> None:
     tripled = place.version(BY_THREE)
-    with Traffic(place.url, {2, 3}) as traffic:
+    with asking(place.url, {2, 3}) as callers:
         staged = place.release("stage", tripled)
         assert staged.returncode == 0, staged.stderr
         assert place.factor() == 2, "beside the old one, the new one must not answer"
         switched = place.release("switch")
         assert switched.returncode == 0 and "version 2 answers" in switched.stdout, switched.stderr
-        wait_until(lambda: traffic.counts["answered by 3"] > 20)
+        callers.wait_for("answered by 3", 20)
         assert place.factor() == 3
         back = place.release("rollback")
         assert back.returncode == 0 and "version 1 answers; version 2 lies in" in back.stdout, back.stderr
         wait_until(lambda: place.factor() == 2)
-    counts = traffic.counts
-    assert counts["failed"] == counts["wrong"] == 0, counts
-    assert counts["sent"] == counts["answered by 2"] + counts["answered by 3"]
+    counts = callers.counts
+    assert counts["sent"] == counts["answered by 2"] + counts["answered by 3"], counts
     assert folders.versions(place.model) == [1] and not folders.candidate_folder(place.model).exists()
     assert (place.folder / "repository.withdrawn" / "scale" / "2" / "model.py").read_text() == BY_THREE
 

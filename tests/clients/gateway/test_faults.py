@@ -8,18 +8,17 @@ import signal
 import socket
 import subprocess
 import threading
-import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
 import openai
 import pytest
 import uvicorn
-from engine_process import wait_until
 from gateway_process import Gateway
 
+from benchmarks.callers import Callers
 from clients.gateway.guard import Guard
 from clients.gateway.metrics import Metrics
 from clients.gateway.settings import Settings
@@ -27,26 +26,18 @@ from clients.gateway.settings import Settings
 CHAT: dict[str, Any] = {"model": "llm", "messages": [{"role": "user", "content": "Question: What do you hear?"}]}
 
 
-class Traffic:
+def chatting(api: str, number: int) -> Callers:
     """Callers that stream chats without pause, as `openai` clients that do not try again."""
 
-    def __init__(self, api: str, callers: int, **options: Any) -> None:
-        self.counts: Counter[str] = Counter()
-        self._api, self._options = api, options
-        self._ended = threading.Event()
-        self._threads = [threading.Thread(target=self._run) for _ in range(callers)]
+    @contextmanager
+    def connected(number: int) -> Iterator[Callable[[], str]]:
+        with openai.OpenAI(base_url=api, api_key="none", max_retries=0, timeout=20) as client:
+            yield lambda: fate(client)
 
-    def _run(self) -> None:
-        with openai.OpenAI(base_url=self._api, api_key="none", max_retries=0, timeout=20) as client:
-            while not self._ended.is_set():
-                self.counts["sent"] += 1
-                self.counts[self._fate(client)] += 1
-                time.sleep(0.01)
-
-    def _fate(self, client: openai.OpenAI) -> str:
+    def fate(client: openai.OpenAI) -> str:
         reasons = []
         try:
-            with client.chat.completions.create(**CHAT, stream=True, **self._options) as stream:
+            with client.chat.completions.create(**CHAT, stream=True) as stream:
                 reasons = [chunk.choices[0].finish_reason for chunk in stream]
         except openai.APITimeoutError:
             return "lost"
@@ -54,37 +45,20 @@ class Traffic:
             return "failed cleanly"
         return "answered" if reasons and reasons[-1] else "lost"
 
-    def __enter__(self) -> Traffic:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def end(self) -> None:
-        self._ended.set()
-        for thread in self._threads:
-            thread.join(60)
-        assert not any(thread.is_alive() for thread in self._threads)
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
-
-    def check(self) -> None:
-        """No request without an end that its caller understands."""
-        assert self.counts["lost"] == 0, self.counts
-        assert self.counts["sent"] == self.counts["answered"] + self.counts["failed cleanly"], self.counts
+    return Callers(connected, number, pause_s=0.01)
 
 
 @pytest.mark.server
 def test_a_killed_server_fails_requests_cleanly_and_health_says_so(mortal: Any) -> None:
     gateway = Gateway(mortal.grpc)
     try:
-        with Traffic(gateway.api, 4) as traffic:
-            wait_until(lambda: traffic.counts["answered"] >= 8, "nothing is answered")
+        with chatting(gateway.api, 4) as callers:
+            callers.wait_for("answered", 8)
             mortal.kill()
-            before = traffic.counts["failed cleanly"]
-            wait_until(lambda: traffic.counts["failed cleanly"] >= before + 8, "requests do not fail")
+            callers.wait_for("failed cleanly", 8)
             assert httpx.get(f"{gateway.url}/health", timeout=10).status_code == 503
-        traffic.check()
+        counts = callers.counts
+        assert counts["lost"] == 0 and counts["sent"] == counts["answered"] + counts["failed cleanly"], counts
         assert gateway.metrics()["tritonkit_gateway_in_flight"] == 0
     finally:
         status, errors = gateway.stop()
