@@ -49,6 +49,8 @@ class DeadModels:
         now = time.monotonic()
         found = []
         pids = children(server)
+        if self._models.keys() - pids:
+            pids = list({*pids, *children(server)})
         is_time = now - self._looked_below_s > LOOK_BELOW_EVERY_S
         for pid in pids:
             if status(pid)[0] != "Z":

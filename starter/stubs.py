@@ -13,7 +13,7 @@ from pathlib import Path
 def living(server: int) -> dict[str, int]:
     """How many living processes each Python model has."""
     found: dict[str, int] = {}
-    for pid in children(server):
+    for pid in {*children(server), *children(server)}:
         model = model_of(pid)
         if model and status(pid)[0] not in ("Z", "X", ""):
             found[model] = found.get(model, 0) + 1
@@ -21,7 +21,11 @@ def living(server: int) -> dict[str, int]:
 
 
 def children(parent: int) -> list[int]:
-    """The processes that `parent` started, from all of its threads."""
+    """The processes that `parent` started, from all of its threads.
+
+    One may be missing now and then: when the thread that started it ends, it goes over to another, which may have been
+    read already.
+    """
     found: list[int] = []
     for task in Path(f"/proc/{parent}/task").glob("*/children"):
         try:
