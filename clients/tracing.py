@@ -37,11 +37,6 @@ def trace_headers() -> dict[str, str]:
     return dict(given) if given else _of_current_span()
 
 
-def trace_metadata() -> tuple[tuple[str, str], ...]:
-    """The same as gRPC takes them."""
-    return tuple(trace_headers().items())
-
-
 def well_formed(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers that say where a trace stands; none without a usable `traceparent`."""
     kept = {name: headers[name] for name, form in FORMS.items() if form.fullmatch(headers.get(name) or "")}

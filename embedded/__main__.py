@@ -123,6 +123,7 @@ def serve_embedded(directory: Path, *, verbose: bool, in_order: bool = False, **
     from embedded.flags import controlled
     from embedded.restrict import management
     from embedded.server import EmbeddedServer
+    from starter.keys import INFERENCE_KEY, inference_flags
     from starter.revive import Reviver
     from starter.server import Server
 
@@ -131,7 +132,8 @@ def serve_embedded(directory: Path, *, verbose: bool, in_order: bool = False, **
         options |= {"load": (), "entry": ()}
     display = Display(Console(stderr=True, highlight=False, soft_wrap=True), everything=verbose)
     managed = management(str(options["host"]), os.environ.get(MANAGEMENT_KEY, ""))
-    options["flags"] = (*managed.flags, *controlled(options["load"], options["flags"]))  # type: ignore[arg-type]
+    asked = inference_flags(os.environ.get(INFERENCE_KEY, ""))
+    options["flags"] = (*managed.flags, *asked, *controlled(options["load"], options["flags"]))  # type: ignore[arg-type]
     make = functools.partial(EmbeddedServer, directory, on_load=display.on_load, on_line=display.on_line)
     server = make(**options)  # type: ignore[arg-type]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

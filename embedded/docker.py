@@ -30,7 +30,7 @@ STOCK_HEALTH = (
     *("--health-interval=10s", "--health-timeout=5s", "--health-start-period=30m"),
 )
 # Taken over from our environment, by name only: their values stand in no command line.
-PASSED_ON = ("HF_TOKEN", "TRITONKIT_MANAGEMENT_KEY")
+PASSED_ON = ("HF_TOKEN", "TRITONKIT_MANAGEMENT_KEY", "TRITONKIT_INFERENCE_KEY")
 
 
 def read_versions(path: Path = shipped.VERSIONS) -> dict[str, str]:

@@ -10,8 +10,8 @@ import ipaddress
 import secrets
 from dataclasses import dataclass, field
 
-HEADER = "tritonkit-key"
-GRPC_PREFIX = "triton-grpc-protocol-"  # Triton's, in front of the name in gRPC metadata
+from starter.keys import MANAGEMENT_HEADER, closed
+
 ALWAYS = ("model-repository", "trace", "logging")
 # A region is a name in /dev/shm that the server will read, and write answers to. Programs of this machine can do that
 # without it; anybody else has no use for it.
@@ -32,22 +32,18 @@ class Management:
     @property
     def flags(self) -> tuple[str, ...]:
         """Flags of tritonserver."""
-        apis = ",".join(self.closed)
-        return (
-            f"--http-restricted-api={apis}:{HEADER}={self.key}",
-            f"--grpc-restricted-protocol={apis}:{HEADER}={self.key}",
-        )
+        return closed(",".join(self.closed), MANAGEMENT_HEADER, self.key)
 
     @property
     def headers(self) -> dict[str, str]:
         """Headers of an HTTP request that may manage the server."""
-        return {HEADER: self.key}
+        return {MANAGEMENT_HEADER: self.key}
 
 
 def management(host: str, key: str = "") -> Management:
     """The management of a server that listens on `host`; a key of its own if none is given."""
-    closed = ALWAYS if is_loopback(host) else (*ALWAYS, *FROM_ELSEWHERE)
-    return Management(key or secrets.token_urlsafe(24), closed)
+    apis = ALWAYS if is_loopback(host) else (*ALWAYS, *FROM_ELSEWHERE)
+    return Management(key or secrets.token_urlsafe(24), apis)
 
 
 def is_loopback(host: str) -> bool:

@@ -18,6 +18,7 @@ from tritonclient.grpc import service_pb2 as pb
 
 from clients.endpoint import Endpoint
 from clients.transports.grpc import CHANNEL_OPTIONS
+from clients.transports.headers import grpc_metadata
 from clients.transports.messages import response_of
 from load.outcomes import NoAnswer, Outcome
 from load.plan import Answer, Send
@@ -51,12 +52,13 @@ class GrpcConnectable:
         async with grpc.aio.insecure_channel(self.endpoint.address, options=CHANNEL_OPTIONS) as channel:
             once = channel.unary_unary(f"{SERVICE}/{'ServerLive' if self.is_ceiling else 'ModelInfer'}")
             stream = channel.stream_stream(f"{SERVICE}/ModelStreamInfer")
+            metadata = grpc_metadata()
 
             async def send(item: int) -> Answer:
                 try:
                     if self.streams[item] and not self.is_ceiling:
-                        return await _streamed(stream(iter([self.messages[item]])))
-                    raw = await once(self.messages[item])
+                        return await _streamed(stream(iter([self.messages[item]]), metadata=metadata))
+                    raw = await once(self.messages[item], metadata=metadata)
                 except grpc.RpcError as error:
                     raise _no_answer(error, channel) from error
                 return Answer(raw=raw, read=lambda: response_of(pb.ModelInferResponse.FromString(raw)).outputs)

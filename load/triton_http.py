@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import aiohttp
 
 from clients.endpoint import Endpoint
+from clients.transports.headers import http_headers
 from clients.transports.http_messages import (
     HEADER_LENGTH,
     error_words,
@@ -62,7 +63,7 @@ class HttpConnectable:
 
 
 async def _infer(http: aiohttp.ClientSession, url: str, one: HttpBody, header_length: int) -> Answer:
-    headers = {HEADER_LENGTH: str(header_length), "Content-Type": "application/octet-stream"}
+    headers = {HEADER_LENGTH: str(header_length), "Content-Type": "application/octet-stream", **http_headers()}
     async with http.post(url, data=one.body, headers=headers) as reply:
         raw = await reply.read()
         if reply.status != 200:
@@ -73,7 +74,7 @@ async def _infer(http: aiohttp.ClientSession, url: str, one: HttpBody, header_le
 
 async def _streamed(http: aiohttp.ClientSession, url: str, one: HttpBody) -> Answer:
     answer = StreamedAnswer()
-    async with http.post(url, data=one.body, read_bufsize=BUFFER_BYTES) as reply:
+    async with http.post(url, data=one.body, headers=http_headers(), read_bufsize=BUFFER_BYTES) as reply:
         if reply.status != 200:
             words = error_words(await reply.read())
             raise NoAnswer(outcome_of_status(reply.status), f"HTTP {reply.status}: {words}")

@@ -18,12 +18,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from starter.errors import StarterError
+from starter.keys import INFERENCE_KEY, MANAGEMENT_HEADER, closed, inference_flags
 from starter.order import read_repository, start_order
 from starter.revive import Reviver
 from starter.server import Server
 from starter.start import compile_served_code, start_models
 
-KEY_HEADER = "tritonkit-key"
 RESTRICTED = "model-repository,shared-memory,trace,logging"
 LOOK_EVERY_S = 0.3
 
@@ -85,7 +85,7 @@ def run(given: argparse.Namespace, command: Sequence[str]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, pass_on)
     try:
-        server = Server(address=given.http, headers={KEY_HEADER: key}, load_timeout_s=given.load_timeout_s)
+        server = Server(address=given.http, headers={MANAGEMENT_HEADER: key}, load_timeout_s=given.load_timeout_s)
         server.wait_live(lambda: process.poll() is None, given.timeout_s)
         began = time.monotonic()
         entry = given.entry or list(order)
@@ -122,8 +122,8 @@ def server_flags(given: argparse.Namespace, key: str, *, limited: bool = False, 
         *(["--rate-limit=execution_count"] if limited else []),
         *(f"--cuda-memory-pool-byte-size={pool}" for pool in pools),
         "--model-control-mode=explicit",
-        f"--http-restricted-api={RESTRICTED}:{KEY_HEADER}={key}",
-        f"--grpc-restricted-protocol={RESTRICTED}:{KEY_HEADER}={key}",
+        *closed(RESTRICTED, MANAGEMENT_HEADER, key),
+        *inference_flags(os.environ.get(INFERENCE_KEY, "")),
     ]
 
 

@@ -18,7 +18,6 @@ from clients.endpoint import Endpoint
 from clients.signature import Signature, signature_of
 from clients.steps import run
 from clients.tensors import MAX_REQUEST_BYTES, Request, Response
-from clients.tracing import trace_metadata
 from clients.transports import problems
 from clients.transports.grpc_errors import (
     answer_problem,
@@ -28,6 +27,7 @@ from clients.transports.grpc_errors import (
     silence,
     stream_problem,
 )
+from clients.transports.headers import grpc_metadata
 from clients.transports.messages import infer_message, is_for, response_of, stream_messages
 
 CHANNEL_OPTIONS = (
@@ -52,7 +52,7 @@ class GrpcTransport:
         return response_of(self._call_model(self._service.ModelInfer, message, request.model, timeout_s))
 
     def stream(self, request: Request, timeout_s: float) -> Generator[Response, None, None]:
-        call = self._service.ModelStreamInfer(iter(stream_messages(request)), metadata=trace_metadata())
+        call = self._service.ModelStreamInfer(iter(stream_messages(request)), metadata=grpc_metadata())
         watch = Watch(call, timeout_s)
         has_begun = False
         try:
@@ -107,7 +107,7 @@ class GrpcTransport:
 
     def _call_model(self, method: Any, message: Any, model: str, timeout_s: float) -> Any:
         try:
-            return method(message, timeout=timeout_s, metadata=trace_metadata())
+            return method(message, timeout=timeout_s, metadata=grpc_metadata())
         except grpc.RpcError as error:
             raise run(call_problem(error, model, self.endpoint, timeout_s), self) from error
 

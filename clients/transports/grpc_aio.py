@@ -13,7 +13,6 @@ from clients.endpoint import Endpoint
 from clients.signature import Signature, signature_of
 from clients.steps import run_async
 from clients.tensors import Request, Response
-from clients.tracing import trace_metadata
 from clients.transports import problems
 from clients.transports.grpc import CHANNEL_OPTIONS
 from clients.transports.grpc_errors import (
@@ -24,6 +23,7 @@ from clients.transports.grpc_errors import (
     silence,
     stream_problem,
 )
+from clients.transports.headers import grpc_metadata
 from clients.transports.messages import infer_message, is_for, response_of, stream_messages
 
 
@@ -41,7 +41,7 @@ class AsyncGrpcTransport:
         return response_of(await self._call_model(self._service.ModelInfer, message, request.model, timeout_s))
 
     async def stream(self, request: Request, timeout_s: float) -> AsyncGenerator[Response, None]:
-        call = self._service.ModelStreamInfer(iter(stream_messages(request)), metadata=trace_metadata())
+        call = self._service.ModelStreamInfer(iter(stream_messages(request)), metadata=grpc_metadata())
         has_begun = False
         try:
             while True:
@@ -94,7 +94,7 @@ class AsyncGrpcTransport:
 
     async def _call_model(self, method: Any, message: Any, model: str, timeout_s: float) -> Any:
         try:
-            return await method(message, timeout=timeout_s, metadata=trace_metadata())
+            return await method(message, timeout=timeout_s, metadata=grpc_metadata())
         except grpc.RpcError as error:
             raise await run_async(call_problem(error, model, self.endpoint, timeout_s), self) from error
 

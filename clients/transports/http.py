@@ -19,8 +19,8 @@ from clients.lifelines import lifeline_of
 from clients.signature import Signature, signature_of
 from clients.steps import run
 from clients.tensors import Request, Response
-from clients.tracing import trace_headers
 from clients.transports import problems
+from clients.transports.headers import http_headers
 from clients.transports.http_messages import (
     HEADER_LENGTH,
     error_words,
@@ -102,7 +102,7 @@ class HttpTransport:
 
     def _send(self, method: str, path: str, timeout_s: float, **more: Any) -> Any:
         timeout = urllib3.Timeout(connect=timeout_s, read=timeout_s)
-        headers = {**more.pop("headers", {}), **trace_headers()}
+        headers = {**more.pop("headers", {}), **http_headers()}
         return self._pool.request(method, path, timeout=timeout, headers=headers, **more)
 
     def _call(self, method: str, path: str, what: str, timeout_s: float, **more: Any) -> Any:

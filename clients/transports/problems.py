@@ -11,7 +11,9 @@ from clients.errors import (
     Unreachable,
 )
 from clients.steps import Steps
+from clients.transports.headers import INFERENCE_KEY
 
+CLOSED = "is restricted, expecting header"  # in Triton's words for a call without the key
 PROBE_TIMEOUT_S = 2.0  # for the question "are you there?" that follows a failed call
 
 
@@ -35,7 +37,8 @@ def timed_out(
 
 
 def rejected(model: str, words: str) -> RequestRejected:
-    return RequestRejected(model, words or "the server gave no reason")
+    advice = f"Give this program the server's key, as {INFERENCE_KEY} in its environment." if CLOSED in words else ""
+    return RequestRejected(model, words or "the server gave no reason", "", advice)
 
 
 def broken(model: str, endpoint: Endpoint, words: str) -> StreamBroken:

@@ -133,7 +133,8 @@ def test_the_docker_command_is_printed(write_model: WriteModel, command: Callabl
     assert process.returncode == 0
     assert out.startswith("docker run --rm --init --gpus all --shm-size=2g ")
     assert f" -v {folder.resolve()}:/models:ro " in out
-    assert " -e HF_TOKEN -e TRITONKIT_MANAGEMENT_KEY -e TRITONKIT_ENTRY=echo tritonkit/tritonserver:" in out
+    keys = "-e TRITONKIT_MANAGEMENT_KEY -e TRITONKIT_INFERENCE_KEY"
+    assert f" -e HF_TOKEN {keys} -e TRITONKIT_ENTRY=echo tritonkit/tritonserver:" in out
     assert " -p 127.0.0.1:9000:8000 -p 127.0.0.1:8001:8001 -p 127.0.0.1:8002:8002 " in out
     assert out.endswith(" python3 -m starter run --config-name gpu -- tritonserver\n")
 

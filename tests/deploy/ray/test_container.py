@@ -44,7 +44,8 @@ def test_container_is_the_one_of_serve_on_the_gpus_that_ray_gave() -> None:
         *("--ulimit", "memlock=-1", "--ulimit", "stack=67108864"),
         *("-p", "127.0.0.1:21000:8000", "-p", "127.0.0.1:21001:8001", "-p", "127.0.0.1:21002:8002"),
         *("-v", "/models:/models:ro", "-v", "tritonkit-cache:/cache"),
-        *("-e", "HF_TOKEN", "-e", "TRITONKIT_MANAGEMENT_KEY", "-e", "HF_HOME", "-e", "TRITONKIT_ENTRY=echo"),
+        *("-e", "HF_TOKEN", "-e", "TRITONKIT_MANAGEMENT_KEY", "-e", "TRITONKIT_INFERENCE_KEY"),
+        *("-e", "HF_HOME", "-e", "TRITONKIT_ENTRY=echo"),
     ]
     assert command[command.index("tritonserver:1") + 1 :] == [
         *("python3", "-m", "starter", "run", "--config-name", "gpu", "--", "tritonserver"),
