@@ -7,8 +7,8 @@ meanwhile: a comparison during which others worked says nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from load.arrivals import Replay
 from load.plan import LoadPlan
 from load.results import Result
 from load.running import run
+from load.statistics import ModelCounts
 from load.triton import Item, TritonTarget
 from tuning.network import Network
 from tuning.outcome import Outcome
@@ -35,6 +36,9 @@ class Compared:
     Attributes:
         per_s: requests a second that were sent.
         real, predicted: answers a second, the median and the 95th percentile of the latency in seconds.
+        pace: how long the model's executions took under this load, as a multiple of what was predicted; a machine that
+            shares its host is not always as fast.
+        at_pace: as `predicted`, with service times of this pace: what the model of the batcher itself is off by.
         batch: rows of an execution on average, real and predicted, of the model that batches.
         others: cores that something else took meanwhile.
         wrong: requests that were not answered rightly.
@@ -44,6 +48,8 @@ class Compared:
     per_s: float
     real: tuple[float, float, float]
     predicted: tuple[float, float, float]
+    pace: float
+    at_pace: tuple[float, float, float]
     batch: tuple[float, float]
     others: float
     wrong: int
@@ -51,13 +57,26 @@ class Compared:
     @property
     def off(self) -> tuple[float, float, float]:
         """By how much the prediction is off, as a share of the real value."""
-        pairs = zip(self.predicted, self.real, strict=True)
-        return tuple(predicted / real - 1 for predicted, real in pairs)  # type: ignore[return-value]
+        return self._off(self.predicted)
+
+    @property
+    def off_at_pace(self) -> tuple[float, float, float]:
+        """The same of the prediction at the pace of the load."""
+        return self._off(self.at_pace)
 
     @property
     def worst(self) -> float:
-        """The largest of them, without its sign."""
+        """The largest of `off`, without its sign."""
         return max(abs(one) for one in self.off)
+
+    @property
+    def worst_at_pace(self) -> float:
+        """The largest of `off_at_pace`, without its sign."""
+        return max(abs(one) for one in self.off_at_pace)
+
+    def _off(self, predicted: tuple[float, float, float]) -> tuple[float, float, float]:
+        pairs = zip(predicted, self.real, strict=True)
+        return tuple(one / real - 1 for one, real in pairs)  # type: ignore[return-value]
 
 
 def compare(
@@ -75,15 +94,36 @@ def compare(
     )
     with Others(served) as others:
         result = run(plan)
+    pace = pace_of(result.models[model], predicted[0].took_s[model])
+    station = network.stations[model]
+    paced = replace(station, times=station.times.slower(pace))
+    network_at_pace = replace(network, stations={**network.stations, model: paced})
     return Compared(
         name=name,
         per_s=len(times_s) / seconds,
         real=speed_of(result),
-        predicted=tuple(np.mean([predicted_speed(one) for one in predicted], axis=0).tolist()),
+        predicted=mean_speed(predicted),
+        pace=pace,
+        at_pace=mean_speed([simulate(network_at_pace, times_s, seed=seed) for seed in range(SEEDS)]),
         batch=(result.models[model].mean_batch, float(np.mean([one.mean_batch(model) for one in predicted]))),
         others=others.cores,
         wrong=len(result.records) - len(result.right),
     )
+
+
+def pace_of(real: ModelCounts, predicted_s: Mapping[int, float]) -> float:
+    """How much longer executions took than predicted, over the batch sizes that both had."""
+    both = {rows: spent for rows, spent in real.batches.items() if rows in predicted_s}
+    around_s = real.input.mean_s + real.output.mean_s
+    took_s = sum(spent.seconds + spent.count * around_s for spent in both.values())
+    expected_s = sum(spent.count * predicted_s[rows] for rows, spent in both.items())
+    return took_s / expected_s if expected_s else 1.0
+
+
+def mean_speed(outcomes: Sequence[Outcome]) -> tuple[float, float, float]:
+    """Answers a second, median and 95th percentile of simulated runs, on average."""
+    speeds = [predicted_speed(one) for one in outcomes]
+    return tuple(np.mean(speeds, axis=0).tolist())
 
 
 def speed_of(result: Result) -> tuple[float, float, float]:

@@ -8,6 +8,7 @@ processor time of the model's processes.
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -62,9 +63,12 @@ class Burst:
 
 
 def measure_batches(
-    served: Served, item: Item, config: Mapping[str, Any], sizes: Sequence[int], repeats: int = 15
+    served: Served, item: Item, config: Mapping[str, Any], sizes: Sequence[int], repeats: int = 25
 ) -> Measured:
     """A model that batches, at some batch sizes. It stays loaded with the config for measuring: load it anew.
+
+    Between two executions the server rests, on average as long as one takes: without that they would be faster than
+    those of a server that has something to do half of the time.
 
     Args:
         item: a request of one row for the model itself.
@@ -83,14 +87,19 @@ def measure_batches(
     async def all_sizes(send: Send) -> None:
         for _ in range(WARM):
             await burst(served, send, name, min(2, max(sizes)))
-        for size in sizes:
-            began, done = time.monotonic(), 0
-            while done < repeats or (done < SHORT * repeats and time.monotonic() < began + SHORT_S):
+        done, spent_s = dict.fromkeys(sizes, 0), dict.fromkeys(sizes, 0.0)
+        # All sizes in turn: what the machine does meanwhile meets each of them.
+        while left := [one for one in sizes if done[one] < (SHORT if spent_s[one] < SHORT_S else 1) * repeats]:
+            for size in left:
+                began = time.monotonic()
                 one = await burst(served, send, name, size)
-                done += 1
+                rested_s = time.monotonic() - began - one.latency_s  # while the server's counts were read
+                took_s = execution_s(one.counts[name])
+                done[size], spent_s[size] = done[size] + 1, spent_s[size] + took_s
                 if list(one.counts[name].batches) == [size]:
-                    seconds[size].append(execution_s(one.counts[name]))
+                    seconds[size].append(took_s)
                     found[size].append(one)
+                await asyncio.sleep(random.uniform(0, 2 * took_s) - rested_s)
 
     with_connection(served, [item], all_sizes)
     for size, some in seconds.items():
@@ -101,7 +110,7 @@ def measure_batches(
                 "requests that come together must run together",
                 "Is the machine busy with something else?",
             )
-    seconds = {size: undisturbed(some) for size, some in seconds.items()}
+    seconds = {size: list(some) for size, some in seconds.items()}
     cores = median(one.cores_s.get(name, 0.0) / execution_s(one.counts[name]) for one in found[max(sizes)])
     first, last = min(sizes), max(sizes)
     more = median(one.rest_s for one in found[last]) - median(one.rest_s for one in found[first])

@@ -17,6 +17,7 @@ class Outcome:
         arrivals: requests that were sent; `refused` of them were turned away, the others failed or were not answered.
         seconds: from the first arrival to the last answer.
         batches: by model, how many executions had so many rows.
+        took_s: by model, how long an execution of so many rows took, on average.
         queued_s: by model, how long a request waited in its queue, on average.
         busy: by name of processors, how many cores worked on average.
     """
@@ -26,6 +27,7 @@ class Outcome:
     refused: int = 0
     seconds: float = 0.0
     batches: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    took_s: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     queued_s: Mapping[str, float] = field(default_factory=dict)
     busy: Mapping[str, float] = field(default_factory=dict)
 

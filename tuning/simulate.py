@@ -86,7 +86,7 @@ class Seen:
     sizes: dict[int, int] = field(default_factory=dict)
     queued_s: float = 0.0
     calls: int = 0
-    busy_s: float = 0.0
+    busy_s: dict[int, float] = field(default_factory=dict)
 
 
 class Simulation:
@@ -179,7 +179,7 @@ class Simulation:
             self._feed(model, then_s)
 
         def done(then_s: float) -> None:
-            seen.busy_s += then_s - now_s
+            seen.busy_s[rows] = seen.busy_s.get(rows, 0.0) + then_s - now_s
             for call in calls:
                 self._answer(call, then_s)
             self._work(station.runs_on, then_s, station.times.after_s, station.times.cores, free)
@@ -220,6 +220,10 @@ class Simulation:
             refused=self.refused,
             seconds=end_s - (arrivals[0] if arrivals else 0.0),
             batches={name: dict(sorted(one.sizes.items())) for name, one in self.seen.items()},
+            took_s={
+                name: {rows: seconds / one.sizes[rows] for rows, seconds in one.busy_s.items()}
+                for name, one in self.seen.items()
+            },
             queued_s={name: one.queued_s / max(1, one.calls) for name, one in self.seen.items()},
             busy={name: one.busy_s / max(end_s, 1e-9) for name, one in self._processors.items() if name != WAIT},
         )

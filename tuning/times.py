@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -48,6 +48,11 @@ class ServiceTimes:
     def mean(self, rows: int) -> float:
         """The mean of a batch of so many rows, in seconds."""
         return sum(self.at(rows, (place + 0.5) / 20) for place in range(20)) / 20
+
+    def slower(self, factor: float) -> ServiceTimes:
+        """The same on a machine that takes `factor` times as long."""
+        seconds = {rows: tuple(one * factor for one in some) for rows, some in self.seconds.items()}
+        return replace(self, seconds=seconds, after_s=self.after_s * factor)
 
     def as_json(self) -> dict[str, Any]:
         """As plain values; durations in microseconds."""

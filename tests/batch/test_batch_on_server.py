@@ -84,6 +84,7 @@ def test_rows_of_every_pipeline(server: Any, run: Callable, lines: Callable, tmp
 
 
 @pytest.mark.slow
+@pytest.mark.timing
 def test_killed_again_and_again_every_row_is_there_once_and_finished_ones_are_not_done_again(
     server: Any, start: Callable, lines: Callable, tmp_path: Path
 ) -> None:
@@ -121,6 +122,7 @@ def test_in_flight_is_bounded_and_kept_full(server: Any, run: Callable, tmp_path
     assert share >= 80, said
 
 
+@pytest.mark.timing
 def test_server_that_comes_back_in_time_costs_no_row(
     stand_in_module: Any, start: Callable, lines: Callable, tmp_path: Path
 ) -> None:

@@ -16,7 +16,7 @@ from clients.endpoint import Endpoint, endpoint
 from clients.transports.grpc import GrpcTransport
 from clients.transports.grpc_aio import AsyncGrpcTransport
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.timing]
 X = np.float32([1.0])
 
 

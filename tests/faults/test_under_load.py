@@ -21,7 +21,7 @@ from benchmarks.callers import Callers
 from clients import Client, ClientError, RequestTimeout, connect
 from starter.stubs import children, model_of, status
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.slow, pytest.mark.timing]
 
 MODELS = {"yolo_preprocess", "yolo", "yolo_postprocess"}
 BACK_WITHIN_S = 90

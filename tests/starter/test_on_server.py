@@ -210,6 +210,7 @@ def test_nobody_else_may_load_models(started):
     assert refused.value.code == 403
 
 
+@pytest.mark.timing
 def test_a_dead_streaming_model_comes_back(started):
     assert "Stub process 'mortal_0_0' is not healthy" in str(started.ask(12))
     told = started.wait_for(lambda told: any("ready again" in line for line in told))

@@ -56,6 +56,7 @@ async def die_and_be_replaced(topics: Any, url: str, step: str, times: int, **mo
 
 @pytest.mark.server
 @pytest.mark.slow
+@pytest.mark.timing
 def test_no_message_is_lost_wherever_a_worker_dies_and_only_those_in_flight_come_twice(
     topics: Any, llm_url: str, within: Callable
 ) -> None:
@@ -77,6 +78,7 @@ def test_no_message_is_lost_wherever_a_worker_dies_and_only_those_in_flight_come
 
 @pytest.mark.server
 @pytest.mark.slow
+@pytest.mark.timing
 def test_with_transactions_every_result_is_there_once_wherever_a_worker_dies(
     transactional_topics: Any, llm_url: str, within: Callable
 ) -> None:
@@ -93,6 +95,7 @@ def test_with_transactions_every_result_is_there_once_wherever_a_worker_dies(
         assert set(by_key.values()) == {1} and len(by_key) == MESSAGES, (step, by_key)
 
 
+@pytest.mark.timing
 def test_worker_that_was_taken_for_dead_commits_nothing_beside_its_successor(
     transactional_topics: Any, within: Callable
 ) -> None:

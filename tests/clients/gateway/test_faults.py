@@ -49,6 +49,7 @@ def chatting(api: str, number: int) -> Callers:
 
 
 @pytest.mark.server
+@pytest.mark.timing
 def test_a_killed_server_fails_requests_cleanly_and_health_says_so(mortal: Any) -> None:
     gateway = Gateway(mortal.grpc)
     try:
@@ -66,6 +67,7 @@ def test_a_killed_server_fails_requests_cleanly_and_health_says_so(mortal: Any) 
 
 
 @pytest.mark.server
+@pytest.mark.timing
 def test_a_signal_lets_the_requests_in_flight_end(start_gateway: Any) -> None:
     with start_gateway() as gateway, openai.OpenAI(base_url=gateway.api, api_key="none", max_retries=0) as client:
         stream = client.chat.completions.create(
@@ -81,6 +83,7 @@ def test_a_signal_lets_the_requests_in_flight_end(start_gateway: Any) -> None:
 
 
 @pytest.mark.server
+@pytest.mark.timing
 def test_a_second_signal_ends_it_at_once(start_gateway: Any) -> None:
     with start_gateway() as gateway, openai.OpenAI(base_url=gateway.api, api_key="none", max_retries=0) as client:
         options = {"ignore_eos": True, "min_tokens": 1900}
@@ -97,6 +100,7 @@ def test_a_second_signal_ends_it_at_once(start_gateway: Any) -> None:
 
 
 @pytest.mark.server
+@pytest.mark.timing
 def test_a_client_that_is_killed_stops_the_engine(gateway: Any, engine: Any) -> None:
     body = (
         '{"model": "llm", "prompt": "Hello", "n": 4, "max_tokens": 1900, "min_tokens": 1900, "ignore_eos": true,'

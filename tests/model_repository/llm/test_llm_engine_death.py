@@ -9,7 +9,7 @@ import pytest
 from llm_own import TEMPLATE, WITHOUT_SPACES, check_that_it_ends_to_take_requests, check_tools
 from llm_serving import chat, joined, server, write_llm
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.slow, pytest.mark.timing]
 
 MESSAGES = chat("Yes.", "1 cup", "What do you hear and see?")
 
