@@ -71,6 +71,9 @@ traces: build-repo  ## real traces into two collectors of others, Rotel and Phoe
 	@scripts/collectors.sh
 	@.venv/bin/python -m benchmarks.collectors model_repository
 
+overload: build-repo  ## three times as many requests as can be answered, for two minutes; what became of each
+	@.venv/bin/python -m benchmarks.overload model_repository
+
 faults: build-repo  ## break everything once under a server with traffic, count each request (20 minutes, needs root)
 	@.venv/bin/python -m benchmarks.faults model_repository
 
@@ -109,4 +112,4 @@ lock: install  ## renew requirements/lock.txt from the environment as it is
 clean:  ## remove caches and fetched weights, keep .venv
 	rm -rf .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
 
-.PHONY: help install weights build-repo demo serve serve-gpu plan image test test-server test-gpu fuzz fuzz-inputs traces faults soak audit bench bench-peers release-data check diff draw format lint types verify lock clean
+.PHONY: help install weights build-repo demo serve serve-gpu plan image test test-server test-gpu fuzz fuzz-inputs traces overload faults soak audit bench bench-peers release-data check diff draw format lint types verify lock clean

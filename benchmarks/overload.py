@@ -1,10 +1,10 @@
 """More requests than a gateway can answer, for a bounded time, and what became of each one of them.
 
-    python benchmarks/overload.py http://127.0.0.1:9000 --seconds 120 --times 3
+    python -m benchmarks.overload model_repository --seconds 120 --times 3
 
-First the capacity is measured: as many callers as are answered at once, each asking again when it was answered. Then
-requests come at a multiple of that rate, whether or not the earlier ones were answered. Each asks one of a few
-questions whose answers are known, so that a wrong answer shows.
+Starts a server and a gateway of its own. First the capacity is measured: as many callers as are answered at once, each
+asking again when it was answered. Then requests come at a multiple of that rate, whether or not the earlier ones were
+answered. Each asks one of a few questions whose answers are known, so that a wrong answer shows.
 """
 
 from __future__ import annotations
@@ -12,12 +12,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 import aiohttp
+import psutil
+
+from benchmarks.system import System
 
 THINGS = ("cup", "dog", "car", "person", "bicycle", "train", "sheep", "bowl")
 LIMIT_S = 60.0  # after this a request counts as lost
@@ -159,32 +164,31 @@ async def overload(
 
 
 def main() -> None:
-    """Measure and print JSON."""
+    """Start, measure, print JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("url")
+    parser.add_argument("repository", type=Path)
     parser.add_argument("--times", type=float, default=3.0, help="multiple of the capacity that is offered")
     parser.add_argument("--seconds", type=float, default=120.0)
-    parser.add_argument("--callers", type=int, default=8, help="as many as the gateway's --most-in-flight")
+    parser.add_argument("--most-in-flight", type=int, default=8, help="requests that the gateway lets in at once")
     parser.add_argument("--capacity-s", type=float, default=10.0, help="how long the capacity is measured")
-    parser.add_argument("--pid", type=int, action="append", default=[], help="a process whose memory is watched")
     given = parser.parse_args()
-    found = asyncio.run(
-        overload(
-            given.url,
-            times=given.times,
-            seconds=given.seconds,
-            callers=given.callers,
-            capacity_s=given.capacity_s,
-            memory=lambda: sum(resident(pid) for pid in given.pid),
+    options = ("--most-in-flight", str(given.most_in_flight))
+    with tempfile.TemporaryDirectory() as folder, System(given.repository, Path(folder), options) as system:
+        found = asyncio.run(
+            overload(
+                system.gateway,
+                times=given.times,
+                seconds=given.seconds,
+                callers=given.most_in_flight,
+                capacity_s=given.capacity_s,
+                memory=lambda: sum(map(resident, system.pids)),
+            )
         )
-    )
     print(json.dumps(found, indent=2))
 
 
 def resident(pid: int) -> int:
     """Bytes of memory that a process and everything below it has."""
-    import psutil
-
     try:
         process = psutil.Process(pid)
         return sum(one.memory_info().rss for one in (process, *process.children(recursive=True)))
