@@ -24,7 +24,7 @@ app = typer.Typer()
 
 # Holds the key of the management API, for tools that load and unload models; otherwise each run makes its own.
 MANAGEMENT_KEY = "TRITONKIT_MANAGEMENT_KEY"
-MOST_RESTARTS_AN_HOUR = 3
+MOST_RESTARTS, WITHIN_S = 5, 600  # more often something is wrong that a new start does not cure
 HOW_TO_ASK = {
     "assistant": "tritonkit ask 'What is in the picture?' --image PICTURE",
     "transcribe": "tritonkit transcribe RECORDING",
@@ -154,8 +154,8 @@ def serve_embedded(directory: Path, *, verbose: bool, in_order: bool = False, **
                 say_ready(server, time.monotonic() - began, names)
                 manager = Server(address=server.http, headers=managed.headers, load_timeout_s=server.ready_timeout_s)
                 look_after(server, Reviver(manager, say))
-            ends = [at for at in ends if time.monotonic() - at < 3600] + [time.monotonic()]
-            if len(ends) > MOST_RESTARTS_AN_HOUR:
+            ends = [at for at in ends if time.monotonic() - at < WITHIN_S] + [time.monotonic()]
+            if len(ends) > MOST_RESTARTS:
                 break
             end(server)
             say(f"the server ended by itself; starting it again (its log so far: {keep_log(server)})")
@@ -166,7 +166,7 @@ def serve_embedded(directory: Path, *, verbose: bool, in_order: bool = False, **
         return 0
     finally:
         end(server)
-    words = f"the server ended by itself {len(ends)} times within an hour; look into {server.log_file}"
+    words = f"the server ended by itself {len(ends)} times within {WITHIN_S // 60} minutes; look into {server.log_file}"
     print(words, file=sys.stderr)
     return 1
 

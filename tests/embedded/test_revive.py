@@ -25,7 +25,7 @@ from tritonclient.utils import InferenceServerException
 
 from benchmarks.callers import Callers
 from embedded import EmbeddedServer
-from embedded.__main__ import MOST_RESTARTS_AN_HOUR
+from embedded.__main__ import MOST_RESTARTS
 from embedded.flags import controlled
 from embedded.restrict import management
 from starter.revive import Reviver
@@ -382,7 +382,7 @@ def test_asking_a_model_needs_no_key(serve: Serve) -> None:
 @pytest.mark.timing
 def test_a_server_that_ends_again_and_again_is_given_up(mortal: Serve) -> None:
     again = "the server ended by itself; starting it again (its log so far: "
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while mortal.process.poll() is None and time.monotonic() < end:
         if server := mortal.find_server():
             os.kill(server, signal.SIGKILL)
@@ -390,5 +390,5 @@ def test_a_server_that_ends_again_and_again_is_given_up(mortal: Serve) -> None:
     assert mortal.process.returncode == 1
     mortal._reader.join(5)
     told = "".join(mortal.said)
-    assert told.count(again) <= MOST_RESTARTS_AN_HOUR
-    assert f"the server ended by itself {MOST_RESTARTS_AN_HOUR + 1} times within an hour; look into" in told
+    assert told.count(again) <= MOST_RESTARTS
+    assert f"the server ended by itself {MOST_RESTARTS + 1} times within 10 minutes; look into" in told
