@@ -110,7 +110,6 @@ def measure_batches(
                 "requests that come together must run together",
                 "Is the machine busy with something else?",
             )
-    seconds = {size: list(some) for size, some in seconds.items()}
     cores = median(one.cores_s.get(name, 0.0) / execution_s(one.counts[name]) for one in found[max(sizes)])
     first, last = min(sizes), max(sizes)
     more = median(one.rest_s for one in found[last]) - median(one.rest_s for one in found[first])

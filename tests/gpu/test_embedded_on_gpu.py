@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import onnxruntime
 import pytest
-import torch
 
 from builder.commands.plan import devices_of
 from builder.handover.verify import Comparison, compare, read_placement
@@ -21,20 +19,9 @@ from builder.pipelines.transcribe import transcribe
 from builder.plan import make_plan
 from clients import connect
 from embedded import EmbeddedServer
+from tests.needs_gpu import MISSING, marks
 
-MISSING = " and ".join(
-    name
-    for name, is_there in {
-        "torch's CUDA build with a GPU that it can use": torch.cuda.is_available(),
-        "onnxruntime-gpu": "CUDAExecutionProvider" in onnxruntime.get_available_providers(),
-    }.items()
-    if not is_there
-)
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.server,
-    pytest.mark.skipif(bool(MISSING), reason=f"needs {MISSING}: `make test-gpu` brings them to a GPU"),
-]
+pytestmark = [pytest.mark.server, *marks(MISSING)]
 PROFILE = ("--model-config-name=gpu",)
 GPU = 0
 

@@ -4,7 +4,6 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-import onnxruntime
 import pytest
 import torch
 from test_whisper_loop import WAIT_S, Loop, random_ask, words_of
@@ -13,16 +12,9 @@ from whisper_rules import Said, choose, probability
 from whisper_slots import Graphs, Slots
 from whisper_track import cut, cut_for_detection
 
-MISSING = " and ".join(
-    name
-    for name, is_there in {
-        "torch's CUDA build with a GPU that it can use": torch.cuda.is_available(),
-        "onnxruntime-gpu": "CUDAExecutionProvider" in onnxruntime.get_available_providers(),
-    }.items()
-    if not is_there
-)
-NEEDS = pytest.mark.skipif(bool(MISSING), reason=f"needs {MISSING}: `make test-gpu` brings them to a GPU")
-DEVICES = ["cpu", pytest.param("cuda:0", marks=[pytest.mark.gpu, NEEDS])]
+from tests.needs_gpu import MISSING, marks
+
+DEVICES = ["cpu", pytest.param("cuda:0", marks=marks(MISSING))]
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -98,10 +90,9 @@ def test_a_gpu_that_onnx_runtime_passes_over_in_silence_is_refused(english) -> N
         Graphs(english.folder, 1, memory)
 
 
-@pytest.mark.gpu
-@NEEDS
-def test_a_graph_on_the_gpu_reads_and_writes_the_tensors_themselves(english) -> None:
-    memory = Device("cuda:0")
+@pytest.mark.parametrize("device", DEVICES[1:])
+def test_a_graph_on_the_gpu_reads_and_writes_the_tensors_themselves(english, device: str) -> None:
+    memory = Device(device)
     graphs = Graphs(english.folder, 1, memory)
     sizes = english.sizes
     features = torch.randn(1, sizes.n_audio_ctx, sizes.n_audio_state, device="cuda:0")

@@ -10,14 +10,11 @@ import torch
 from yolo_boxes import suppress_overlaps
 from yolo_candidates import candidates_in
 
+from tests.needs_gpu import TORCH, marks
 from tritonkit.testing import load_model, on_gpu
 
 SHIPPED = Path(__file__).parents[3] / "model_repository" / "yolo_postprocess"
-NEEDS = pytest.mark.skipif(
-    not torch.cuda.is_available(),
-    reason="needs torch's CUDA build with a GPU that it can use: `make test-gpu` brings it",
-)
-DEVICES = ["cpu", pytest.param("cuda:0", marks=[pytest.mark.gpu, NEEDS])]
+DEVICES = ["cpu", pytest.param("cuda:0", marks=marks(TORCH))]
 CLASSES, ANCHORS = 5, 900
 LAYOUTS = {"boxes_scores": (4, False), "boxes_scores_transposed": (4, True), "boxes_objectness_scores": (5, True)}
 

@@ -11,14 +11,11 @@ from PIL import Image
 from yolo_letterbox import as_floats, letterbox_for, pad, resize_bilinear
 from yolo_picture import Limits, fitted_picture
 
+from tests.needs_gpu import TORCH, marks
 from tritonkit.testing import LoadError, load_model
 
 SHIPPED = Path(__file__).parents[3] / "model_repository" / "yolo_preprocess"
-NEEDS = pytest.mark.skipif(
-    not torch.cuda.is_available(),
-    reason="needs torch's CUDA build with a GPU that it can use: `make test-gpu` brings it",
-)
-DEVICES = ["cpu", pytest.param("cuda:0", marks=[pytest.mark.gpu, NEEDS])]
+DEVICES = ["cpu", pytest.param("cuda:0", marks=marks(TORCH))]
 
 
 @pytest.fixture(scope="module")
