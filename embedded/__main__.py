@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-# Holds the key of the management API, for tools that load and unload models; otherwise each run makes its own.
-MANAGEMENT_KEY = "TRITONKIT_MANAGEMENT_KEY"
 MOST_RESTARTS, WITHIN_S = 5, 600  # more often something is wrong that a new start does not cure
 HOW_TO_ASK = {
     "assistant": "tritonkit ask 'What is in the picture?' --image PICTURE",
@@ -123,7 +121,7 @@ def serve_embedded(directory: Path, *, verbose: bool, in_order: bool = False, **
     from embedded.flags import controlled
     from embedded.restrict import management
     from embedded.server import EmbeddedServer
-    from starter.keys import INFERENCE_KEY, inference_flags
+    from starter.keys import INFERENCE_KEY, MANAGEMENT_KEY, inference_flags
     from starter.revive import Reviver
     from starter.server import Server
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import shipped
 from embedded.errors import CannotStart
+from starter.keys import INFERENCE_KEY, MANAGEMENT_KEY
 
 DOCKER_FOLDER = shipped.ROOT / "docker"
 # Where the ports end inside the container.
@@ -30,7 +31,7 @@ STOCK_HEALTH = (
     *("--health-interval=10s", "--health-timeout=5s", "--health-start-period=30m"),
 )
 # Taken over from our environment, by name only: their values stand in no command line.
-PASSED_ON = ("HF_TOKEN", "TRITONKIT_MANAGEMENT_KEY", "TRITONKIT_INFERENCE_KEY")
+PASSED_ON = ("HF_TOKEN", MANAGEMENT_KEY, INFERENCE_KEY)
 
 
 def read_versions(path: Path = shipped.VERSIONS) -> dict[str, str]:

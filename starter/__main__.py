@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from starter.errors import StarterError
-from starter.keys import INFERENCE_KEY, MANAGEMENT_HEADER, closed, inference_flags
+from starter.keys import INFERENCE_KEY, MANAGEMENT_HEADER, MANAGEMENT_KEY, closed, inference_flags
 from starter.order import read_repository, start_order
 from starter.revive import Reviver
 from starter.server import Server
@@ -72,7 +72,7 @@ def run(given: argparse.Namespace, command: Sequence[str]) -> int:
     models = read_repository(given.repository, given.config_name)
     order = start_order(models, given.entry)
     compile_served_code(given.repository, [models[name] for name in order])
-    key = os.environ.get("TRITONKIT_MANAGEMENT_KEY") or secrets.token_hex(16)
+    key = os.environ.get(MANAGEMENT_KEY) or secrets.token_hex(16)
     limited = any(models[name].is_limited for name in order)
     pools = [one for one in os.environ.get("TRITONKIT_CUDA_POOLS", "").split(",") if one]
     process = subprocess.Popen([*command, *server_flags(given, key, limited=limited, pools=pools)])

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 MANAGEMENT_HEADER = "tritonkit-key"
 INFERENCE_HEADER = "tritonkit-inference-key"
-INFERENCE_KEY = "TRITONKIT_INFERENCE_KEY"  # the environment variable; the clients read it too
+# The environment variables that give the keys. The clients have names of their own: this package is not in their image.
+MANAGEMENT_KEY = "TRITONKIT_MANAGEMENT_KEY"
+INFERENCE_KEY = "TRITONKIT_INFERENCE_KEY"
 
 
 def closed(apis: str, header: str, key: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from starter.errors import LoadError, ServerGone
 
 POLL_S = 0.1
-MANAGEMENT_TIMEOUT_S = 60.0  # it answers only between two loads
+TELLS_WITHIN_S = 60.0  # it answers only between two loads
 PYTHON_BACKENDS = ("python", "vllm")
 
 
@@ -46,7 +46,7 @@ class Server:
             LoadError: the server refused; with its words.
             ServerGone: it does not answer any more.
         """
-        status, text = self._post(f"/v2/repository/models/{quote(model)}/load")
+        status, text = self._ask("POST", f"/v2/repository/models/{quote(model)}/load", self.load_timeout_s)
         if status != 200:
             raise LoadError(f"{model}: does not load: {text}")
         if not self.is_ready(model):
@@ -62,7 +62,7 @@ class Server:
             LoadError: the server refused.
             ServerGone: it does not answer any more.
         """
-        status, text = self._post(f"/v2/repository/models/{quote(model)}/unload")
+        status, text = self._ask("POST", f"/v2/repository/models/{quote(model)}/unload", self.load_timeout_s)
         if status != 200:
             raise LoadError(f"{model}: does not unload: {text}")
 
@@ -73,10 +73,10 @@ class Server:
             ServerGone: the server does not answer.
         """
         found: dict[str, int] = {}
-        for one in self._get_json("POST", "/v2/repository/index"):
+        for one in self._told("POST", "/v2/repository/index"):
             if one.get("state") == "READY":
                 name, version = one["name"], one.get("version", "1")
-                config = self._get_json("GET", f"/v2/models/{quote(name)}/versions/{quote(version)}/config")
+                config = self._told("GET", f"/v2/models/{quote(name)}/versions/{quote(version)}/config")
                 if config.get("backend") in PYTHON_BACKENDS:
                     found[name] = found.get(name, 0) + instances(config)
         return found
@@ -95,11 +95,8 @@ class Server:
                 raise ServerGone(f"the server at {self.address} does not answer after {timeout_s:g} s.")
             time.sleep(POLL_S)
 
-    def _get_json(self, method: str, path: str) -> Any:
-        try:
-            status, text = self._request(method, path, MANAGEMENT_TIMEOUT_S)
-        except OSError as error:
-            raise ServerGone(f"the server at {self.address} does not answer: {error}") from error
+    def _told(self, method: str, path: str) -> Any:
+        status, text = self._ask(method, path, TELLS_WITHIN_S)
         if status != 200:
             raise ServerGone(f"the server at {self.address} does not tell {path}: {text}")
         return json.loads(text)
@@ -110,9 +107,9 @@ class Server:
         except OSError:
             return False
 
-    def _post(self, path: str) -> tuple[int, str]:
+    def _ask(self, method: str, path: str, timeout_s: float) -> tuple[int, str]:
         try:
-            return self._request("POST", path, self.load_timeout_s)
+            return self._request(method, path, timeout_s)
         except OSError as error:
             raise ServerGone(f"the server at {self.address} does not answer: {error}") from error
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,43 +19,29 @@ from starter.keys import INFERENCE_KEY, inference_flags
 
 pytestmark = pytest.mark.server
 
-CONFIG = """
-backend: "python"
-input [{name: "X" data_type: TYPE_FP32 dims: [1]}]
-output [{name: "Y" data_type: TYPE_FP32 dims: [1]}]
-instance_group [{kind: KIND_CPU}]
-"""
-MODEL = """
+STREAMS = """
 import triton_python_backend_utils as pb_utils
+
 
 class TritonPythonModel:
     def execute(self, requests):
-        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", one.as_numpy())])
-                for one in (pb_utils.get_input_tensor_by_name(request, "X") for request in requests)]
-"""
-SPLIT = MODEL.replace(
-    "        return [pb_utils.InferenceResponse",
-    """        for request in requests:
-            sender, given = request.get_response_sender(), pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
+        for request in requests:
+            sender, given = request.get_response_sender(), request.inputs()[0].as_numpy()
             for value in (given, given + 1):
                 sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("Y", value)]))
             sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
-        return
-        return [pb_utils.InferenceResponse""",
-)
+"""
 KEY = "the key of this test's callers"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
-    repository = tmp_path_factory.mktemp("closed")
-    streams = CONFIG + "model_transaction_policy {decoupled: true}"
-    for name, config, source in (("once", CONFIG, MODEL), ("streams", streams, SPLIT)):
-        (repository / name / "1").mkdir(parents=True)
-        (repository / name / "config.pbtxt").write_text(config)
-        (repository / name / "1" / "model.py").write_text(source)
-    with EmbeddedServer(repository, flags=inference_flags(KEY)) as server:
-        yield server
+@pytest.fixture
+def server(write_model: Callable[..., Path], serve: Callable[..., EmbeddedServer]) -> EmbeddedServer:
+    config = write_model("once") / "config.pbtxt"
+    write_model("streams", config.read_text() + "model_transaction_policy { decoupled: true }", STREAMS)
+    server = serve(flags=inference_flags(KEY))
+    server.start()
+    server.wait_ready()
+    return server
 
 
 def ask(client: Client) -> list[float]:

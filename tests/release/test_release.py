@@ -144,6 +144,7 @@ def test_a_version_goes_live_and_back_without_one_failed_request(place: Place) -
         assert back.returncode == 0 and "version 1 answers; version 2 lies in" in back.stdout, back.stderr
         wait_until(lambda: place.factor() == 2)
     counts = callers.counts
+    assert set(counts) == {"sent", "answered by 2", "answered by 3"}, counts
     assert counts["sent"] == counts["answered by 2"] + counts["answered by 3"], counts
     assert folders.versions(place.model) == [1] and not folders.candidate_folder(place.model).exists()
     assert (place.folder / "repository.withdrawn" / "scale" / "2" / "model.py").read_text() == BY_THREE

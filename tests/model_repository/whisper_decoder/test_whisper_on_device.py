@@ -95,7 +95,7 @@ def test_a_graph_on_the_gpu_reads_and_writes_the_tensors_themselves(english, dev
     memory = Device(device)
     graphs = Graphs(english.folder, 1, memory)
     sizes = english.sizes
-    features = torch.randn(1, sizes.n_audio_ctx, sizes.n_audio_state, device="cuda:0")
+    features = torch.randn(1, sizes.n_audio_ctx, sizes.n_audio_state, device=device)
     shape = (1, sizes.n_text_head, sizes.n_audio_ctx, sizes.n_text_state // sizes.n_text_head)
     names = [f"cross_{kind}_{layer}" for kind in "kv" for layer in range(sizes.n_text_layer)]
     targets = {name: memory.zeros(shape, sizes.dtype) for name in names}
