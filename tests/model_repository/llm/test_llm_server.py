@@ -271,13 +271,13 @@ def test_what_is_no_lifeline_is_refused(llm_server: Llm, texts: dict[str, str], 
 def test_the_likelihood_of_each_token_is_told(llm_server: Llm) -> None:
     """CLI-10."""
     *deltas, last = llm_server.ask(MESSAGES=MESSAGES, SAMPLING_PARAMETERS=sampling(logprobs=2))
-    entries = [one for each in (*deltas, last) for one in json.loads(each.values.get("LOGPROBS", "[]"))]
+    told = [json.loads(each.values.get("LOGPROBS", "[]")) for each in (*deltas, last)]
+    entries = [one for some in told for one in some]
     assert "".join(one["token"] for one in entries).strip() == ANSWER
     assert len(entries) == last.values["COMPLETION_TOKENS"] - 1, "the token that ends the answer is no part of it"
-    for each in (*deltas, last):  # however many tokens a response has gathered, it tells of those of its text
-        assert (
-            "".join(one["token"] for one in json.loads(each.values["LOGPROBS"])).strip() == each.values["TEXT"].strip()
-        )
+    # However many tokens a response has gathered, it tells of those of its text; the last may have none left.
+    for each, some in zip((*deltas, last), told, strict=True):
+        assert "".join(one["token"] for one in some).strip() == each.values["TEXT"].strip()
     for one in entries:
         assert one["top"][0]["token"] == one["token"] and len(one["top"]) == 2  # greedy: the likeliest is taken
         assert 0 >= one["logprob"] == one["top"][0]["logprob"] > one["top"][1]["logprob"]
