@@ -1,6 +1,7 @@
 """The model `llm` on the real server, a real vLLM engine behind it."""
 
 import http.client
+import itertools
 import json
 import threading
 import time
@@ -230,19 +231,21 @@ def assert_answers_at_once(llm: Llm, one_takes_s: float) -> None:
 
 def test_a_broken_lifeline_stops_a_request_that_comes_later(llm_server: Llm) -> None:
     """It may still be on its way through an ensemble when its caller goes."""
-    name = "a-name-that-nobody-guesses"
-    holder = llm_server.stream()
-    holder.send(LIFELINE=name)
-    holder.responses.get(timeout=10)  # it is held
-    holder.close(cancel=True)
-    limit = time.monotonic() + 10
-    with llm_server.stream() as stream:
-        while True:
+    limit, tries = time.monotonic() + 10, itertools.count()
+    while True:
+        tried = next(tries)
+        name = f"a-name-that-nobody-guesses-{tried}"  # a new one: a request that is answered ends its lifeline
+        holder = llm_server.stream()
+        holder.send(LIFELINE=name)
+        holder.responses.get(timeout=10)  # it is held
+        holder.close(cancel=True)
+        time.sleep(0.1 * tried)  # the model hears of it a moment later
+        with llm_server.stream() as stream:
             stream.send(request_id=name, MESSAGES=MESSAGES)
             responses = list(stream.receive())
-            if responses[-1].error is not None:
-                break
-            assert time.monotonic() < limit, "the request is answered"
+        if responses[-1].error is not None:
+            break
+        assert time.monotonic() < limit, "the request is answered"
     assert "cancelled" in the_error(responses)
     assert_serves(llm_server)
 
