@@ -8,6 +8,7 @@ exactly that answer.
 import threading
 import time
 from collections.abc import Generator
+from contextlib import suppress
 from typing import Any
 
 import grpc
@@ -36,6 +37,7 @@ CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),  # the library's own limit is 4 MiB
     ("grpc.max_reconnect_backoff_ms", 2000),  # a restarted server is found again within seconds, not minutes
 )
+END_S = 1.0  # from the last response to the end of a stream, at most
 
 
 class GrpcTransport:
@@ -62,7 +64,7 @@ class GrpcTransport:
                 if response.outputs:
                     yield response
                 if response.is_final:
-                    return
+                    return _read_out(call)
         finally:
             watch.end()
             call.cancel()
@@ -131,6 +133,19 @@ class GrpcTransport:
         if answer.error_message:
             raise run(answer_problem(answer.error_message, model, self.endpoint, has_begun), self)
         return response_of(answer.infer_response)
+
+
+def _read_out(call: Any) -> None:
+    """Wait for the server to close the stream after the last response.
+
+    Triton 2.51 keeps the whole request, its tensors with it, of a stream that is cancelled while it ends.
+    """
+    limit = threading.Timer(END_S, call.cancel)
+    limit.start()
+    with suppress(grpc.RpcError):
+        for _ in call:
+            pass
+    limit.cancel()
 
 
 class Watch:

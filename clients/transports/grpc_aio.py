@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import Any
 
 import grpc
@@ -14,7 +15,7 @@ from clients.signature import Signature, signature_of
 from clients.steps import run_async
 from clients.tensors import Request, Response
 from clients.transports import problems
-from clients.transports.grpc import CHANNEL_OPTIONS
+from clients.transports.grpc import CHANNEL_OPTIONS, END_S
 from clients.transports.grpc_errors import (
     answer_problem,
     call_problem,
@@ -50,6 +51,7 @@ class AsyncGrpcTransport:
                 if response.outputs:
                     yield response
                 if response.is_final:
+                    await _read_out(call)
                     return
         finally:
             call.cancel()
@@ -121,3 +123,11 @@ class AsyncGrpcTransport:
         if answer.error_message:
             raise await run_async(answer_problem(answer.error_message, model, self.endpoint, has_begun), self)
         return response_of(answer.infer_response)
+
+
+async def _read_out(call: Any) -> None:
+    """Wait for the server to close the stream after the last response; see grpc.py."""
+    with suppress(grpc.RpcError, TimeoutError):
+        async with asyncio.timeout(END_S):
+            while await call.read() is not grpc.aio.EOF:
+                pass

@@ -4,6 +4,7 @@ Without lifelines each of these fails: Triton 2.51 does not tell a running step 
 """
 
 import asyncio
+import re
 import subprocess
 import sys
 import time
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.server
 TOKENS = 1900
 LONG: dict[str, Any] = {"max_tokens": TOKENS, "min_tokens": TOKENS, "ignore_eos": True}
 AT_ONCE = 4
+PADDING = 2**19
 STOPPED_S = 2.5  # half a second of it is looking; so many answers take far longer, on any machine that this runs on
 
 
@@ -120,3 +122,46 @@ def test_answers_that_nobody_leaves_are_whole(served: Any) -> None:
         left.close()
         *_, finished = whole
         assert (finished.reason, finished.completion_tokens) == ("length", 200)
+
+
+def test_an_answer_that_was_read_leaves_nothing_in_the_server(served: Any, checkout: Path) -> None:
+    with connect(f"grpc://{served.grpc}") as client:
+        assert_keeps_nothing(served, lambda: list(client.ask(image=padded(checkout), question="Hello", max_tokens=1)))
+
+
+def test_an_answer_that_was_read_by_asyncio_leaves_nothing_in_the_server(served: Any, checkout: Path) -> None:
+    async def read(client: Any) -> None:
+        async for _ in client.ask(image=padded(checkout), question="Hello", max_tokens=1):
+            pass
+
+    async def connected() -> Any:
+        return connect_async(f"grpc://{served.grpc}")
+
+    with asyncio.Runner() as runner:
+        client = runner.run(connected())
+        assert_keeps_nothing(served, lambda: runner.run(read(client)))
+        runner.run(client.close())
+
+
+def padded(checkout: Path) -> bytes:
+    """A picture, and behind its end, where no decoder looks, much else."""
+    return (checkout / "samples" / "coffee.jpg").read_bytes() + bytes(PADDING)
+
+
+def assert_keeps_nothing(served: Any, ask: Callable[[], object]) -> None:
+    """Triton 2.51 keeps the whole request of a stream that is cancelled while it ends: memory would grow every time."""
+
+    def grown(times: int = 15) -> int:
+        before = private_memory(served.server_pid())
+        for _ in range(times):
+            ask()
+        return private_memory(served.server_pid()) - before
+
+    assert min(grown() for _ in range(4)) < 15 * PADDING / 5
+
+
+def private_memory(pid: int) -> int:
+    """Bytes of a process's own, shared memory not counted."""
+    found = re.search(r"RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert found
+    return int(found[1]) * 1024
