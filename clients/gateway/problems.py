@@ -16,7 +16,7 @@ from clients.errors import (
     StreamBroken,
     Unreachable,
 )
-from clients.gateway.rejections import is_full, is_wrong_input
+from clients.gateway.rejections import is_away, is_full, is_wrong_input
 
 # OpenAI's word for each status; its clients choose their exception by the status alone.
 KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
@@ -95,6 +95,8 @@ def problem_from(error: ClientError) -> Problem:
     match error:
         case RequestRejected() if is_full(error):
             return Problem(429, f"{words}. The server's queue is full.", code="queue_full")
+        case RequestRejected() if is_away(error):
+            return Problem(503, words, code="model_not_ready")
         case RequestRejected() if not is_wrong_input(error.found):
             return Problem(502, words, code="server_failed")
         case ArrayError() | RequestRejected():

@@ -14,11 +14,17 @@ from clients.errors import RequestRejected
 ABOUT_INPUT = re.compile(r"(?:in ensemble '[^']*', )?[A-Z][A-Z_]*(?:, [A-Z][A-Z_]*)*: ")
 
 FULL = re.compile(r"(?:in ensemble '[^']*', )?llm: too many requests: ")
+ENGINE_IS_AWAY = re.compile(r"(?:in ensemble '[^']*', )?llm: the engine (?:has )?died")
 
 
 def is_wrong_input(words: str) -> bool:
     """Whether a model complained about an input, so that sending the same again can't help."""
     return ABOUT_INPUT.match(words) is not None
+
+
+def is_away(error: RequestRejected) -> bool:
+    """Whether the engine has died, so that sending the same again may help once another has started."""
+    return ENGINE_IS_AWAY.match(error.found) is not None
 
 
 def is_full(error: RequestRejected) -> bool:

@@ -168,7 +168,7 @@ def known_arguments() -> tuple[str, ...]:
 
 
 def start_engine(arguments: dict[str, Any], stat_loggers: list[Any]) -> Any:
-    """A running AsyncLLM. To be called inside the event loop that will use it.
+    """A running AsyncLLM, for one event loop; starting it may be done beside that.
 
     Args:
         stat_loggers: what vLLM tells about itself goes there; it keeps no account without any.

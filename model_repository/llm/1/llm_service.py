@@ -48,9 +48,11 @@ class Service:
         self._thread = threading.Thread(target=self._loop.run_forever, name="llm event loop", daemon=True)
         self._beside = concurrent.futures.ThreadPoolExecutor(max_workers=1, thread_name_prefix="llm tokenizer")
         self._polls = concurrent.futures.ThreadPoolExecutor(max_workers=1, thread_name_prefix="llm cancellation")
+        self._starts = concurrent.futures.ThreadPoolExecutor(max_workers=1, thread_name_prefix="llm start")
         self._tasks: dict[asyncio.Task[None], Running] = {}
         self._lifelines = Lifelines()
         self._watcher: asyncio.Task[None] | None = None
+        self._revival: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Start the engine; returns when it can answer.
@@ -62,7 +64,7 @@ class Service:
         asyncio.run_coroutine_threadsafe(self._start(), self._loop).result()
 
     async def _start(self) -> None:
-        self._engine.start()
+        await self._loop.run_in_executor(self._starts, self._engine.start)
         gc.collect()
         gc.freeze()  # vLLM's half a million objects stay for good: not to be looked through between two tokens
         self._watcher = self._loop.create_task(self._watch())
@@ -102,7 +104,7 @@ class Service:
 
     async def _answer(self, ask: Ask, replies: Replies) -> None:
         engine, began = self._engine, self._loop.time()
-        engine.revive()
+        engine.check()
         sampling = llm_sampling.sampling_params_from(ask.sampling_parameters, engine.suggested, engine.vocabulary_size)
         if ask.passed_through:  # before the prompt is looked at: what was heard must not be lost when it is too long
             replies.send(llm_requests.first_tensors(ask))
@@ -165,11 +167,14 @@ class Service:
             for request_id, replies in lifelines:
                 if replies in gone:
                     self._break(request_id)
-            try:
-                self._engine.revive()
-            except llm_engine.EngineError as error:
-                self._log(str(error))
-                return  # each further request will be told
+            if self._engine.needs_start() and (self._revival is None or self._revival.done()):
+                self._revival = self._loop.create_task(self._revive())
+
+    async def _revive(self) -> None:
+        try:
+            await self._loop.run_in_executor(self._starts, self._engine.revive)
+        except llm_engine.EngineError as error:
+            self._log(str(error))
 
     def _break(self, request_id: str) -> None:
         """Stop answering whoever held this lifeline."""
@@ -201,9 +206,10 @@ class Service:
             self._thread.join(timeout=STOP_S)
         self._beside.shutdown(wait=False, cancel_futures=True)
         self._polls.shutdown(wait=False, cancel_futures=True)
+        self._starts.shutdown(wait=False, cancel_futures=True)
 
     async def _stop(self) -> None:
-        tasks = [*self._tasks, *([self._watcher] if self._watcher else [])]
+        tasks = [*self._tasks, *(task for task in (self._watcher, self._revival) if task)]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -90,6 +90,14 @@ def test_a_full_model_is_no_fault_of_the_request(where: str) -> None:
     assert (problem.status, problem.code) == (429, "queue_full")
 
 
+@pytest.mark.parametrize(
+    "words", ["in ensemble 'assistant', llm: the engine has died; ...", "llm: the engine died; ..."]
+)
+def test_an_engine_that_starts_anew_is_no_fault_of_the_request(words: str) -> None:
+    problem = problem_from(RequestRejected("llm", words))
+    assert (problem.status, problem.code) == (503, "model_not_ready")
+
+
 def test_what_asks_for_nothing_is_not_sent_on() -> None:
     extra = {
         "user": "me",
