@@ -86,6 +86,7 @@ def serve(
         fail(f"{'--dry-run' if dry_run else '--plan'} goes with --gpu.", status=2)
     if image not in ("built", "stock-vllm"):
         fail(f"--image {image}: built or stock-vllm is needed.", status=2)
+    warn_of_open(host)
     try:
         if gpu:
             serve_by_docker(directory, load, host, ports, flag or [], dry_run, plan, stock=image == "stock-vllm")
@@ -110,6 +111,18 @@ def serve(
     except ServerError as error:
         fail(str(error))
     raise typer.Exit(status)
+
+
+def warn_of_open(host: str) -> None:
+    """Say so where others reach the server and need no key."""
+    from embedded.restrict import is_loopback
+    from starter.keys import INFERENCE_KEY
+
+    if not is_loopback(host) and not os.environ.get(INFERENCE_KEY):
+        say(
+            f"warning: --host {host} lets other machines run every model and end a model's process (docs/security.md); a "
+            f"key is needed; set {INFERENCE_KEY} here and for your callers, or let people in by `tritonkit gateway` only"
+        )
 
 
 def serve_embedded(directory: Path, *, verbose: bool, in_order: bool = False, **options: object) -> int:

@@ -5,7 +5,7 @@ from typing import Any
 
 from deploy.facts import Facts
 from deploy.kubernetes.scaling import HPA, KEDA, scaler
-from deploy.kubernetes.serving import CLIENT, CONFINED, GONE_S, LABEL, MARGIN_S, PORTS, RIGHTS, WATCHERS
+from deploy.kubernetes.serving import CLIENT, CONFINED, GONE_S, INFERENCE, LABEL, MARGIN_S, PORTS, RIGHTS, WATCHERS
 from deploy.wishes import Wishes
 
 KEYS_SECRET = "tritonkit-api-keys"
@@ -33,7 +33,7 @@ def gateway(facts: Facts) -> Program:
         command=("python3", "-m", "clients", "gateway", "--host", "0.0.0.0", "--port", str(GATEWAY_PORT)),
         port=GATEWAY_PORT,
         health="/health",
-        environment=(address(facts), {"name": "TRITONKIT_API_KEYS", "valueFrom": key}),
+        environment=(address(facts), INFERENCE, {"name": "TRITONKIT_API_KEYS", "valueFrom": key}),
     )
 
 
@@ -48,7 +48,7 @@ def worker(facts: Facts, wishes: Wishes) -> Program:
         command=("python3", "-m", "worker", "worker", "--pipeline", facts.pipeline, *topics, *where, *how),
         port=WORKER_PORT,
         health="/metrics",
-        environment=(address(facts),),
+        environment=(address(facts), INFERENCE),
     )
 
 

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from deploy.facts import GIB, Facts
 from deploy.monitoring.spans import trace_flags
 from deploy.wishes import Wishes
+from starter.keys import INFERENCE_KEY
 
 PORTS = {"http": 8000, "grpc": 8001, "metrics": 8002}
 PROBE_S = 10
@@ -30,6 +31,11 @@ LOG = "/log/server.log"
 # ends after a minute, or when the answers on it are complete, at most an hour later.
 CONNECTION_MS = {"": 60_000, "-grace": 3_600_000}
 LOG_PORT = 9103
+# Whoever runs a model at the server's ports needs this key, if the cluster has a secret of this name.
+INFERENCE: dict[str, Any] = {
+    "name": INFERENCE_KEY,
+    "valueFrom": {"secretKeyRef": {"name": "tritonkit-inference-key", "key": "key", "optional": True}},
+}
 
 
 def labels(facts: Facts) -> dict[str, str]:
@@ -102,7 +108,7 @@ def container(facts: Facts, wishes: Wishes) -> dict[str, Any]:
             *(f"--grpc-max-connection-age{name}={ms}" for name, ms in CONNECTION_MS.items()),
             *traces,
         ],
-        "env": [{"name": "TRITONKIT_ENTRY", "value": ",".join(facts.entries)}],
+        "env": [{"name": "TRITONKIT_ENTRY", "value": ",".join(facts.entries)}, INFERENCE],
         "ports": [{"name": one, "containerPort": port} for one, port in PORTS.items()],
         # Until the entry model answers nothing else is asked: a liveness probe that ran meanwhile would kill a server
         # that is only loading, again and again.

@@ -27,6 +27,7 @@ from embedded.docker import BUILD_ARGUMENTS, DOCKER_FOLDER, build_command, docke
 from embedded.environment import server_environment
 from embedded.wheel import find_wheel
 from starter.__main__ import parser, server_flags
+from starter.keys import INFERENCE_KEY, inference_flags
 
 CHECKOUT = DOCKER_FOLDER.parent
 VERSIONS = read_versions()
@@ -68,6 +69,13 @@ def test_the_compose_file_is_valid_and_complete():
     assert set(composed.service_names()) == {"server", "gateway", "prometheus", "grafana"}
     with pytest.raises(AssertionError, match="has no value"):
         _compose(VERSIONS)
+
+
+def test_the_key_for_running_models_reaches_server_and_gateway():
+    services = _compose(VERSIONS | SECRETS | {INFERENCE_KEY: "k"})["services"]
+    given = {name for name, one in services.items() if one.get("environment", {}).get(INFERENCE_KEY) == "k"}
+    assert given == {"server", "gateway"}
+    assert not _compose()["services"]["server"]["environment"][INFERENCE_KEY] and inference_flags("") == ()
 
 
 def test_versions_stand_in_one_file_only():

@@ -90,6 +90,19 @@ def test_serve_in_order_loads_one_model_at_a_time_the_ensemble_last(
     ]
 
 
+@pytest.mark.parametrize(
+    ("host", "key", "is_warned"), [("0.0.0.0", "", True), ("0.0.0.0", "k", False), ("::1", "", False)]
+)
+def test_a_server_that_others_reach_without_a_key_is_warned_of(
+    host: str, key: str, is_warned: bool, command: Callable[..., subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITONKIT_INFERENCE_KEY", key)
+    with command(*FREE, "--host", host) as process:  # there is no repository: it does not start
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert ("warning: --host 0.0.0.0" in told and "set TRITONKIT_INFERENCE_KEY" in told) is is_warned
+
+
 @pytest.mark.server
 def test_serve_tells_why_a_model_does_not_load(
     write_model: WriteModel, command: Callable[..., subprocess.Popen[str]]
