@@ -120,8 +120,8 @@ def warn_of_open(host: str) -> None:
 
     if not is_loopback(host) and not os.environ.get(INFERENCE_KEY):
         say(
-            f"warning: --host {host} lets other machines run every model and end a model's process (docs/security.md); a "
-            f"key is needed; set {INFERENCE_KEY} here and for your callers, or let people in by `tritonkit gateway` only"
+            f"warning: --host {host} lets other machines run models, and end their processes (docs/security.md); "
+            f"a key is needed; set {INFERENCE_KEY} here and for your callers, or let people in by the gateway only"
         )
 
 
