@@ -22,6 +22,7 @@ from pathlib import Path
 import aiohttp
 import psutil
 
+from benchmarks.peers.results import quantile
 from benchmarks.system import System
 
 THINGS = ("cup", "dog", "car", "person", "bicycle", "train", "sheep", "bowl")
@@ -46,14 +47,8 @@ class Tally:
         """The counts, and how long it took, in seconds."""
         counts = {name: value for name, value in asdict(self).items() if isinstance(value, int)}
         times = {"answer": self.answer_s, "refusal": self.refusal_s}
-        spans = {f"{name}_p{share}": percentile(values, share) for name, values in times.items() for share in (50, 95)}
+        spans = {f"{name}_p{share}": quantile(values, share) for name, values in times.items() for share in (50, 95)}
         return {**counts, **spans, "statuses": dict(self.statuses)}
-
-
-def percentile(values: list[float], share: int) -> float:
-    """The value below which `share` percent lie; 0 of none."""
-    ranked = sorted(values)
-    return round(ranked[min(len(ranked) - 1, len(ranked) * share // 100)], 4) if ranked else 0.0
 
 
 class Load:

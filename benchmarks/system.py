@@ -5,8 +5,10 @@ from __future__ import annotations
 import email.utils
 import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -77,6 +79,8 @@ class System:
         gateway_options: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
+        if threading.current_thread() is threading.main_thread():  # SIGTERM ends what was started here, as Ctrl-C does
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
         self.repository, self.folder = repository, folder
         self._gateway_options, self._environment = gateway_options, dict(environment or {})
         self.front: Program | None = None

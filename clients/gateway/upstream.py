@@ -15,7 +15,7 @@ from clients import assistant, detect, transcribe
 from clients.arrays import json_text, need, read_json, text
 from clients.chains import Chains
 from clients.errors import ClientError
-from clients.gateway.watch import watched
+from clients.gateway.watch import awaited, watched
 from clients.lifelines import Lifelines
 from clients.llm import read_chat_events
 from clients.steps import run_async
@@ -101,7 +101,10 @@ class Upstream:
             return False
 
     async def _infer(self, request: Request) -> Response:
-        return await self._chains.infer_async(request, lambda one: self._transport.infer(one, self._timeout_s))
+        return await self._chains.infer_async(request, self._answer)
+
+    async def _answer(self, request: Request) -> Response:
+        return await awaited(self._transport.infer(request, self._timeout_s), self._transport, request.model)
 
     async def _stream(self, request: Request) -> AsyncGenerator[Response, None]:
         held = await run_async(self._lifelines.attached(request, self._timeout_s), self._transport)

@@ -1,4 +1,4 @@
-"""A silent stream whose model has gone; the server's side is the test's own."""
+"""A silent answer whose model has gone; the server's side is the test's own."""
 
 from __future__ import annotations
 
@@ -47,13 +47,39 @@ async def collected(server: Any, silent_s: float) -> list[Response]:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "SILENT_S", 0.02)
+    monkeypatch.setattr(watch, "LEFT_S", 0.5)
 
 
 def test_a_stream_of_a_model_that_was_unloaded_ends_soon() -> None:
-    server = Server(True, True, False)
+    server = Server(True, True, False, True)  # it is loaded anew: that does not bring the answer back
     with pytest.raises(StreamBroken, match="the model was unloaded while it answered"):
         asyncio.run(asyncio.wait_for(collected(server, 60), 5))
     assert server.asked == 3 and server.closed
+
+
+def test_an_answer_that_comes_all_the_same_is_passed_on() -> None:
+    server = Server(False)
+    assert asyncio.run(collected(server, 0.1)) == [FIRST, SECOND]
+    assert server.asked == 1
+
+
+def test_a_single_answer_is_watched_too() -> None:
+    ended: list[bool] = []
+
+    async def answer(after_s: float) -> Response:
+        try:
+            await asyncio.sleep(after_s)
+            return SECOND
+        finally:
+            ended.append(True)
+
+    async def ask(server: Any, after_s: float) -> Response:
+        return await asyncio.wait_for(watch.awaited(answer(after_s), server, "transcribe"), 5)
+
+    assert asyncio.run(ask(Server(True), 0.1)) is SECOND
+    with pytest.raises(StreamBroken, match="transcribe.*unloaded while it answered"):
+        asyncio.run(ask(Server(False), 60))
+    assert ended == [True, True]
 
 
 def test_a_slow_stream_of_a_model_that_is_there_is_waited_for() -> None:
