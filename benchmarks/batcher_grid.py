@@ -61,8 +61,8 @@ def grid(model: str, at: Served, seconds: float, only: str) -> Iterator[Compared
     times = measured.times[model]
     told = ", ".join(f"{rows}: {1000 * times.mean(rows):.1f} ms" for rows in SIZES[model])
     print(
-        f"\n{model}: {told}; {times.cores:.2f} cores; {1000 * measured.travel_s:.2f} ms under way, "
-        f"{1000 * measured.handling_s:.2f} ms of a core per request",
+        f"\n{model}: {told}; {times.cores:.2f} cores, as slow or fast for {times.spell_s:.2f} s; "
+        f"{1000 * measured.travel_s:.2f} ms under way, {1000 * measured.handling_s:.2f} ms of a core per request",
         flush=True,
     )
     largest = max(SIZES[model])

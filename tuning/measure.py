@@ -23,7 +23,7 @@ from load.triton import Item, TritonTarget
 from tuning.errors import TuningError
 from tuning.processes import cpu_s, models_cpu_s
 from tuning.served import Served
-from tuning.times import ServiceTimes
+from tuning.times import ServiceTimes, spell_of
 
 GATHER_US = 40_000
 GATHER_US_PER_MB = 10_000  # of all that comes together
@@ -81,7 +81,7 @@ def measure_batches(
     name = item.request.model
     size_mb = max(sizes) * sum(tensor.byte_size for tensor in item.request.tensors) / 1e6
     served.load(name, gathering(config, max(GATHER_US, round(GATHER_US_PER_MB * size_mb))))
-    seconds: dict[int, list[float]] = {size: [] for size in sizes}
+    executions: list[tuple[float, int, float]] = []
     found: dict[int, list[Burst]] = {size: [] for size in sizes}
 
     async def all_sizes(send: Send) -> None:
@@ -97,11 +97,12 @@ def measure_batches(
                 took_s = execution_s(one.counts[name])
                 done[size], spent_s[size] = done[size] + 1, spent_s[size] + took_s
                 if list(one.counts[name].batches) == [size]:
-                    seconds[size].append(took_s)
+                    executions.append((began, size, took_s))
                     found[size].append(one)
                 await asyncio.sleep(random.uniform(0, 2 * took_s) - rested_s)
 
     with_connection(served, [item], all_sizes)
+    seconds = {size: tuple(took_s for _, rows, took_s in executions if rows == size) for size in sizes}
     for size, some in seconds.items():
         if len(some) < repeats / 3:
             raise TuningError(
@@ -116,7 +117,7 @@ def measure_batches(
     travel = median(one.latency_s - queue_s(one.counts[name]) - execution_s(one.counts[name]) for one in found[first])
     handling_s = max(0.0, more / (last - first)) if last > first else 0.0
     return Measured(
-        times={name: ServiceTimes(seconds={size: tuple(some) for size, some in seconds.items()}, cores=cores)},
+        times={name: ServiceTimes(seconds=seconds, cores=cores, spell_s=spell_of(executions))},
         travel_s=max(0.0, travel - handling_s),
         handling_s=handling_s,
     )

@@ -8,6 +8,7 @@ nothing still takes from the others. Runs are repeatable: one seed, one outcome.
 from __future__ import annotations
 
 import heapq
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -97,6 +98,7 @@ class Simulation:
     ) -> None:
         self.network, self._rows, self._priorities = network, rows, priorities
         self._random = random.Random(seed)
+        self._share, self._drawn_s = self._random.random(), 0.0
         self._batchers = {name: Batcher(station.serving) for name, station in network.stations.items()}
         self._idle = {name: station.serving.instances for name, station in network.stations.items()}
         self._processors = {name: Processors(cores) for name, cores in {**network.capacity, WAIT: NEVER}.items()}
@@ -167,7 +169,7 @@ class Simulation:
 
     def _execute(self, model: str, station: Station, calls: list[Waiting], now_s: float) -> None:
         rows = sum(call.rows for call in calls)
-        takes_s = station.times.at(rows, self._random.random())
+        takes_s = station.times.at(rows, self._draw(station.times.spell_s, now_s))
         seen = self.seen[model]
         seen.sizes[rows] = seen.sizes.get(rows, 0) + 1
         seen.queued_s += sum(now_s - call.queued_s for call in calls)
@@ -185,6 +187,13 @@ class Simulation:
             self._work(station.runs_on, then_s, station.times.after_s, station.times.cores, free)
 
         self._work(station.runs_on, now_s, takes_s, station.times.cores, done)
+
+    def _draw(self, spell_s: float, now_s: float) -> float:
+        """The share of executions that take no longer than the next one; as the last one's while a spell lasts."""
+        passed_s, self._drawn_s = now_s - self._drawn_s, now_s
+        if spell_s <= 0 or self._random.random() >= math.exp(-passed_s / spell_s):
+            self._share = self._random.random()
+        return self._share
 
     def _answer(self, call: Any, now_s: float) -> None:
         request = call.request

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import random
+
 import pytest
 
 from tuning.arrivals import poisson
 from tuning.network import Network, Station, Step
 from tuning.settings import Serving
 from tuning.simulate import simulate, simulate_closed
-from tuning.times import ServiceTimes
+from tuning.times import ServiceTimes, spell_of
 
 
 def station(seconds: dict[int, tuple[float, ...]], cores: float = 1.0, **serving: object) -> Station:
@@ -27,6 +30,28 @@ def test_a_single_queue_waits_as_long_as_theory_says() -> None:
     """M/D/1: with load r a request waits r S / (2 (1 - r)) on average."""
     outcome = simulate(alone(station({1: (0.01,)})), poisson(80, 250, 1))
     assert mean(outcome.latencies_s) == pytest.approx(0.01 + 0.8 * 0.01 / (2 * 0.2), rel=0.07)
+
+
+def test_slow_moments_that_come_together_make_longer_queues_than_the_same_one_by_one() -> None:
+    seconds = {1: (0.02,) * 9 + (0.08,)}
+    apart, together = (
+        simulate(alone(Station(serving=Serving(), times=ServiceTimes(seconds=seconds, spell_s=spell_s))), arrivals)
+        for spell_s, arrivals in ((0.0, poisson(20, 1000, 3)), (1.0, poisson(20, 1000, 3)))
+    )
+    assert together.took_s["m"][1] == pytest.approx(apart.took_s["m"][1], rel=0.15)
+    assert together.latency_s(0.95) > 1.3 * apart.latency_s(0.95)
+
+
+def test_a_spell_is_found_in_what_was_measured() -> None:
+    draw, share, measured = random.Random(5), 0.5, []
+    for number in range(2000):
+        if draw.random() >= math.exp(-0.1 / 0.4):
+            share = draw.random()
+        rows = number % 2 + 1
+        measured.append((0.1 * number, rows, rows * (1 + share)))
+    assert spell_of(measured) == pytest.approx(0.4, rel=0.2)
+    assert spell_of([(at, rows, draw.random()) for at, rows, _ in measured]) == 0
+    assert spell_of([(at, rows, 1.0) for at, rows, _ in measured]) == 0
 
 
 def test_requests_that_need_no_processor_do_not_wait_for_each_other() -> None:
