@@ -17,7 +17,8 @@ import grpc.aio
 from tritonclient.grpc import service_pb2 as pb
 
 from clients.endpoint import Endpoint
-from clients.transports.grpc import CHANNEL_OPTIONS
+from clients.transports.grpc import CHANNEL_OPTIONS, END_S
+from clients.transports.grpc_aio import read_out
 from clients.transports.headers import grpc_metadata
 from clients.transports.messages import response_of
 from load.outcomes import NoAnswer, Outcome
@@ -51,13 +52,13 @@ class GrpcConnectable:
     async def connect(self) -> AsyncIterator[Send]:
         async with grpc.aio.insecure_channel(self.endpoint.address, options=CHANNEL_OPTIONS) as channel:
             once = channel.unary_unary(f"{SERVICE}/{'ServerLive' if self.is_ceiling else 'ModelInfer'}")
-            stream = channel.stream_stream(f"{SERVICE}/ModelStreamInfer")
+            stream = channel.unary_stream(f"{SERVICE}/ModelStreamInfer")
             metadata = grpc_metadata()
 
             async def send(item: int) -> Answer:
                 try:
                     if self.streams[item] and not self.is_ceiling:
-                        return await _streamed(stream(iter([self.messages[item]]), metadata=metadata))
+                        return await _streamed(stream(self.messages[item], metadata=metadata))
                     raw = await once(self.messages[item], metadata=metadata)
                 except grpc.RpcError as error:
                     raise _no_answer(error, channel) from error
@@ -79,7 +80,9 @@ async def _streamed(call: Any) -> Answer:
             response = response_of(part.infer_response)
             answer.add(response.outputs, time.monotonic())
             if response.is_final:
-                return answer.complete()
+                complete = answer.complete()
+                await read_out(call, END_S)
+                return complete
     finally:
         call.cancel()
 

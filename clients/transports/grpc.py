@@ -38,6 +38,7 @@ CHANNEL_OPTIONS = (
     ("grpc.max_reconnect_backoff_ms", 2000),  # a restarted server is found again within seconds, not minutes
 )
 END_S = 1.0  # from the last response to the end of a stream, at most
+FAILED_S = 0.05  # the same after an error, after which a lifeline is left
 
 
 class GrpcTransport:
@@ -47,14 +48,14 @@ class GrpcTransport:
         self.endpoint = endpoint
         self._is_closed = False
         self._channel = grpc.insecure_channel(endpoint.address, options=CHANNEL_OPTIONS)
-        self._stub = service_pb2_grpc.GRPCInferenceServiceStub(self._channel)
+        self._stub = service_on(self._channel)
 
     def infer(self, request: Request, timeout_s: float) -> Response:
         message = infer_message(request)
         return response_of(self._call_model(self._service.ModelInfer, message, request.model, timeout_s))
 
     def stream(self, request: Request, timeout_s: float) -> Generator[Response, None, None]:
-        call = self._service.ModelStreamInfer(iter(stream_messages(request)), metadata=grpc_metadata())
+        call = self._service.ModelStreamInfer(stream_messages(request), metadata=grpc_metadata())
         watch = Watch(call, timeout_s)
         has_begun = False
         try:
@@ -64,7 +65,7 @@ class GrpcTransport:
                 if response.outputs:
                     yield response
                 if response.is_final:
-                    return _read_out(call)
+                    return _read_out(call, END_S)
         finally:
             watch.end()
             call.cancel()
@@ -131,16 +132,41 @@ class GrpcTransport:
                 raise silence(model, self.endpoint, watch.timeout_s, has_begun) from error
             raise run(stream_problem(error, model, self.endpoint, watch.timeout_s, has_begun), self) from error
         if answer.error_message:
+            _read_out(call, FAILED_S)
             raise run(answer_problem(answer.error_message, model, self.endpoint, has_begun), self)
         return response_of(answer.infer_response)
 
 
-def _read_out(call: Any) -> None:
-    """Wait for the server to close the stream after the last response.
+def service_on(channel: Any) -> Any:
+    """Triton's service on a channel. Its ModelStreamInfer takes a list of messages.
 
-    Triton 2.51 keeps the whole request, its tensors with it, of a stream that is cancelled while it ends.
+    A single message leaves together with the end of the requests. On the wire it is the same, and an iterator costs a
+    thread, or a turn of the event loop for each message and for the end.
     """
-    limit = threading.Timer(END_S, call.cancel)
+    service = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+    several = service.ModelStreamInfer
+    single = channel.unary_stream(
+        "/inference.GRPCInferenceService/ModelStreamInfer",
+        request_serializer=pb.ModelInferRequest.SerializeToString,
+        response_deserializer=pb.ModelStreamInferResponse.FromString,
+    )
+
+    def stream(messages: list[Any], metadata: Any) -> Any:
+        if len(messages) == 1:
+            return single(messages[0], metadata=metadata)
+        return several(iter(messages), metadata=metadata)
+
+    service.ModelStreamInfer = stream
+    return service
+
+
+def _read_out(call: Any, within_s: float) -> None:
+    """Wait for the server to close a stream that is at its end.
+
+    Triton 2.51 keeps the whole request, its tensors with it, of a stream that is cancelled while it ends; and it may
+    crash (reports 7368 and 8034 of Triton's).
+    """
+    limit = threading.Timer(within_s, call.cancel)
     limit.start()
     with suppress(grpc.RpcError):
         for _ in call:

@@ -8,14 +8,13 @@ from typing import Any
 import grpc
 import grpc.aio
 from tritonclient.grpc import service_pb2 as pb
-from tritonclient.grpc import service_pb2_grpc
 
 from clients.endpoint import Endpoint
 from clients.signature import Signature, signature_of
 from clients.steps import run_async
 from clients.tensors import Request, Response
 from clients.transports import problems
-from clients.transports.grpc import CHANNEL_OPTIONS, END_S
+from clients.transports.grpc import CHANNEL_OPTIONS, END_S, FAILED_S, service_on
 from clients.transports.grpc_errors import (
     answer_problem,
     call_problem,
@@ -35,14 +34,14 @@ class AsyncGrpcTransport:
         self.endpoint = endpoint
         self._is_closed = False
         self._channel = grpc.aio.insecure_channel(endpoint.address, options=CHANNEL_OPTIONS)
-        self._stub = service_pb2_grpc.GRPCInferenceServiceStub(self._channel)
+        self._stub = service_on(self._channel)
 
     async def infer(self, request: Request, timeout_s: float) -> Response:
         message = infer_message(request)
         return response_of(await self._call_model(self._service.ModelInfer, message, request.model, timeout_s))
 
     async def stream(self, request: Request, timeout_s: float) -> AsyncGenerator[Response, None]:
-        call = self._service.ModelStreamInfer(iter(stream_messages(request)), metadata=grpc_metadata())
+        call = self._service.ModelStreamInfer(stream_messages(request), metadata=grpc_metadata())
         has_begun = False
         try:
             while True:
@@ -51,7 +50,7 @@ class AsyncGrpcTransport:
                 if response.outputs:
                     yield response
                 if response.is_final:
-                    await _read_out(call)
+                    await read_out(call, END_S)
                     return
         finally:
             call.cancel()
@@ -121,13 +120,14 @@ class AsyncGrpcTransport:
         if answer is grpc.aio.EOF:
             raise problems.broken(model, self.endpoint, "the server closed the stream")
         if answer.error_message:
+            await read_out(call, FAILED_S)
             raise await run_async(answer_problem(answer.error_message, model, self.endpoint, has_begun), self)
         return response_of(answer.infer_response)
 
 
-async def _read_out(call: Any) -> None:
-    """Wait for the server to close the stream after the last response; see grpc.py."""
+async def read_out(call: Any, within_s: float) -> None:
+    """Wait for the server to close a stream that is at its end; see grpc.py."""
     with suppress(grpc.RpcError, TimeoutError):
-        async with asyncio.timeout(END_S):
+        async with asyncio.timeout(within_s):
             while await call.read() is not grpc.aio.EOF:
                 pass
