@@ -10,11 +10,10 @@ import grpc
 
 from clients.errors import RequestRejected
 
-# `in ensemble 'x', ` is Triton's, in front of what a step of an ensemble said.
-ABOUT_INPUT = re.compile(r"(?:in ensemble '[^']*', )?[A-Z][A-Z_]*(?:, [A-Z][A-Z_]*)*: ")
-
-FULL = re.compile(r"(?:in ensemble '[^']*', )?llm: too many requests: ")
-ENGINE_IS_AWAY = re.compile(r"(?:in ensemble '[^']*', )?llm: the engine (?:has )?died")
+IN_ENSEMBLE = r"(?:in ensemble '[^']*', )?"  # Triton's, in front of what a step of an ensemble said
+ABOUT_INPUT = re.compile(IN_ENSEMBLE + r"[A-Z][A-Z_]*(?:, [A-Z][A-Z_]*)*: ")
+FULL = re.compile(IN_ENSEMBLE + r"llm: too many requests: ")
+ENGINE_IS_AWAY = re.compile(IN_ENSEMBLE + r"llm: the engine (?:has )?died")
 
 
 def is_wrong_input(words: str) -> bool:
