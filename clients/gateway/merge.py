@@ -11,6 +11,11 @@ Item = TypeVar("Item")
 
 async def merged(streams: Sequence[AsyncGenerator[Item, None]]) -> AsyncGenerator[tuple[int, Item], None]:
     """(place of the stream, its next event); closing it closes all of them, and so does the first error of one."""
+    if len(streams) == 1:  # the usual case needs no task between the stream and its reader
+        async with aclosing(streams[0]) as events:
+            async for event in events:
+                yield 0, event
+        return
     queue: asyncio.Queue[tuple[int, Item] | BaseException | None] = asyncio.Queue(AHEAD)
 
     async def forward(place: int, stream: AsyncGenerator[Item, None]) -> None:

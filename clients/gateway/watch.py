@@ -6,8 +6,6 @@ model's readiness for some seconds. So a request that is silent is asked about.
 """
 
 import asyncio
-import math
-import time
 from collections.abc import AsyncGenerator, Awaitable
 from typing import TypeVar
 
@@ -27,19 +25,40 @@ async def awaited(answer: Awaitable[Value], transport: AsyncTransport, model: st
     Raises:
         StreamBroken: the model was unloaded, and nothing came for some seconds more.
     """
-    step = asyncio.ensure_future(answer)
-    gone_at = math.inf
+    limit = asyncio.timeout(None)
+    watch = Watch(limit, transport, model)
     try:
-        while not (await asyncio.wait({step}, timeout=SILENT_S))[0]:
-            if gone_at == math.inf and await has_gone(transport, model):
-                gone_at = time.monotonic()
-            if time.monotonic() - gone_at >= LEFT_S:
-                raise problems.broken(model, transport.endpoint, "the model was unloaded while it answered")
-        return step.result()
+        async with limit:
+            return await answer
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise problems.broken(model, transport.endpoint, "the model was unloaded while it answered") from error
     finally:
-        if not step.done():
-            step.cancel()
-            await asyncio.gather(step, return_exceptions=True)
+        watch.end()
+
+
+class Watch:
+    """Lets a limit be over when the model has gone; costs a timer while the answer is not silent."""
+
+    def __init__(self, limit: asyncio.Timeout, transport: AsyncTransport, model: str) -> None:
+        self._limit, self._transport, self._model = limit, transport, model
+        self._asking: asyncio.Task[None] | None = None
+        self._timer = asyncio.get_running_loop().call_later(SILENT_S, self._begin)
+
+    def end(self) -> None:
+        self._timer.cancel()
+        if self._asking:
+            self._asking.cancel()
+
+    def _begin(self) -> None:
+        self._asking = asyncio.create_task(self._ask())
+
+    async def _ask(self) -> None:
+        while not await has_gone(self._transport, self._model):
+            await asyncio.sleep(SILENT_S)
+        await asyncio.sleep(LEFT_S)
+        self._limit.reschedule(asyncio.get_running_loop().time())
 
 
 async def watched(

@@ -84,7 +84,8 @@ class Engine:
 
     def generate(self, ids: list[int], sampling: Any) -> AsyncIterator[Any]:
         """vLLM's outputs for one request; cancelling the task that reads them ends the request in the engine."""
-        return self._llm.generate({"prompt_token_ids": ids}, sampling, uuid.uuid4().hex)  # type: ignore[no-any-return]
+        prompt = {"type": "token", "prompt_token_ids": ids}  # without the type vLLM gives it to another thread first
+        return self._llm.generate(prompt, sampling, uuid.uuid4().hex)  # type: ignore[no-any-return]
 
     def stop(self) -> None:
         """End the engine's processes, now or as soon as they have started."""

@@ -7,6 +7,7 @@ is accepted, whatever it does not know is refused by name, never dropped.
 
 import dataclasses
 import difflib
+import functools
 import json
 import typing
 from collections.abc import Mapping
@@ -125,6 +126,7 @@ def _hint(name: str, known: tuple[str, ...]) -> str:
     return f"did you mean {close[0]} instead of {name}?" if close else f"nothing is like {name}"
 
 
+@functools.cache
 def parameter_types() -> dict[str, Any]:
     """Name and type of each parameter that the installed vLLM lets a caller set."""
     import msgspec

@@ -128,14 +128,12 @@ class Service:
 
     def _token_ids(self, ask: Ask) -> list[int]:
         tokenizer = self._engine.tokenizer
-        template = llm_template.template_of(tokenizer, self._chat_template)
-        parameters = llm_template.parameters_of(tokenizer)
         return llm_messages.token_ids(
             tokenizer,
             ask.messages,
             ask.prompt,
             chat_template=self._chat_template,
-            template_arguments=llm_template.template_arguments_from(ask.template_arguments, template, parameters),
+            template_arguments=llm_template.template_arguments_from(ask.template_arguments, tokenizer, self._chat_template),
             max_model_len=self._engine.max_model_len,
         )
 

@@ -14,12 +14,11 @@ EXPECTED = 'a JSON object of what the chat template takes is needed, such as {"t
 OWN = {"tools", "documents"}  # the tokenizer's own parameters that say something to the model
 
 
-def template_arguments_from(text: str | None, template: str, parameters: set[str]) -> dict[str, Any]:
+def template_arguments_from(text: str | None, tokenizer: Any, chat_template: str | None) -> dict[str, Any]:
     """The arguments; a template that ignored one would answer another question than was asked.
 
     Args:
-        template: the text of the chat template.
-        parameters: the names that the tokenizer's `apply_chat_template` takes itself.
+        chat_template: what is used in the place of the tokenizer's own.
 
     Raises:
         PromptError: no JSON object, or a name that the template does not use or that is decided here.
@@ -32,9 +31,10 @@ def template_arguments_from(text: str | None, template: str, parameters: set[str
         raise PromptError(f"TEMPLATE_ARGUMENTS: no JSON ({error}); {EXPECTED}; correct it") from error
     if not isinstance(given, dict):
         raise PromptError(f"TEMPLATE_ARGUMENTS: a JSON {type(given).__name__}; {EXPECTED}; correct it")
-    decided = sorted(set(given) & (parameters - OWN | {"messages"}))
+    decided = sorted(set(given) & (parameters_of(tokenizer) - OWN | {"messages"}))
     if decided:
         raise PromptError(f"TEMPLATE_ARGUMENTS: {decided[0]} is decided by the model; {EXPECTED}; leave it out")
+    template = template_of(tokenizer, chat_template)
     unused = [name for name in given if not re.search(rf"\b{re.escape(name)}\b", template)]
     if unused:
         raise PromptError(

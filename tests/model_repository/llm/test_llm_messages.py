@@ -9,7 +9,7 @@ transformers = pytest.importorskip("transformers", reason="the extra `llm` is no
 
 from llm_messages import PromptError, read_messages, token_ids, with_bos  # noqa: E402
 from llm_serving import CHECKPOINT  # noqa: E402
-from llm_template import parameters_of, template_arguments_from, template_of  # noqa: E402
+from llm_template import template_arguments_from  # noqa: E402
 
 BOS = 0
 USER = [{"role": "user", "content": "Question: Why?"}]
@@ -132,9 +132,9 @@ TOOLS = [{"type": "function", "function": {"name": "weather"}}]
 WITH_TOOLS = "{{ tools | tojson }} {{ messages[0].content }}"
 
 
-def arguments(tokenizer: Any, given: object, template: str = WITH_TOOLS) -> dict[str, Any]:
+def arguments(tokenizer: Any, given: object, template: str | None = WITH_TOOLS) -> dict[str, Any]:
     text = given if isinstance(given, str) else json.dumps(given)
-    return template_arguments_from(text, template, parameters_of(tokenizer))
+    return template_arguments_from(text, tokenizer, template)
 
 
 def test_tools_reach_a_chat_template_that_uses_them(tokenizer: Any) -> None:
@@ -162,4 +162,4 @@ def test_what_the_template_does_not_take_is_refused_by_name(tokenizer: Any, give
 
 def test_the_shipped_model_knows_no_tools(tokenizer: Any) -> None:
     with pytest.raises(PromptError, match="chat template does not use tools"):
-        arguments(tokenizer, {"tools": TOOLS}, template_of(tokenizer, None))
+        arguments(tokenizer, {"tools": TOOLS}, template=None)
