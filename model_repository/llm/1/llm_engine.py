@@ -96,19 +96,18 @@ def engine_environment(
     local: bool,
     eager: bool,
     present: Mapping[str, str],
-    cores: int,
+    threads: int,
 ) -> dict[str, str]:
     """Variables to set before vLLM is imported; what is `present` already stays, what config.pbtxt says wins.
 
-    On CPUs the engine's threads are not bound to cores: whisper and yolo want the same ones. One core is left for them
-    and for the scheduler, which never sleeps. An eager engine there compiles nothing: the first request for logprobs
-    would wait for seconds, and all others with it.
+    On CPUs vLLM binds no thread to a core: llm_cores.py says where the engine stays. An eager engine there compiles
+    nothing: the first request for logprobs would wait for seconds, and all others with it.
     """
     wanted = {
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_LOGGING_LEVEL": "WARNING",
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-        "OMP_NUM_THREADS": str(max(1, cores - 1)),
+        "OMP_NUM_THREADS": str(threads),
         "TOKENIZERS_PARALLELISM": "false",
         # the embedded interpreter starts in the C locale; what it starts takes its encoding from here
         "PYTHONUTF8": "1",
@@ -224,7 +223,3 @@ def use_utf8() -> None:
     import locale
 
     locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
-
-
-def available_cores() -> int:
-    return len(os.sched_getaffinity(0))

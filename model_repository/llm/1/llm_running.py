@@ -11,6 +11,7 @@ import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
+import llm_cores
 import llm_engine
 from llm_metrics import Measures, stat_loggers
 
@@ -22,8 +23,8 @@ WAITING = 16  # times what the engine works on at once: whoever comes later woul
 class Engine:
     """One AsyncLLM after the other. start() and revive() take half a minute: they run beside the others' event loop."""
 
-    def __init__(self, arguments: dict[str, Any], log: Any, measures: Measures) -> None:
-        self._arguments, self._log, self.measures = arguments, log, measures
+    def __init__(self, arguments: dict[str, Any], log: Any, measures: Measures, cores: frozenset[int]) -> None:
+        self._arguments, self._log, self.measures, self._cores = arguments, log, measures, cores
         self._deaths: list[float] = []
         self._why_given_up: llm_engine.EngineError | None = None
         self._is_unloaded = False
@@ -35,7 +36,8 @@ class Engine:
         Raises:
             llm_engine.EngineError: it cannot start.
         """
-        llm = llm_engine.start_engine(self._arguments, stat_loggers(self.measures))
+        with llm_cores.started_on(self._cores):
+            llm = llm_engine.start_engine(self._arguments, stat_loggers(self.measures))
         self.suggested = llm.model_config.get_diff_sampling_param()
         self.vocabulary_size = llm.model_config.get_vocab_size()
         self.most_requests = WAITING * llm.vllm_config.scheduler_config.max_num_seqs

@@ -133,7 +133,9 @@ class Service:
             ask.messages,
             ask.prompt,
             chat_template=self._chat_template,
-            template_arguments=llm_template.template_arguments_from(ask.template_arguments, tokenizer, self._chat_template),
+            template_arguments=llm_template.template_arguments_from(
+                ask.template_arguments, tokenizer, self._chat_template
+            ),
             max_model_len=self._engine.max_model_len,
         )
 

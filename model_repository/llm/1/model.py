@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import llm_cores
 import llm_engine
 import llm_requests
 import triton_python_backend_utils as pb_utils
@@ -24,8 +25,12 @@ class TritonPythonModel:
     def initialize(self, args: dict[str, str]) -> None:
         folder = Path(args["model_repository"]) / args["model_version"]
         kind, parameters = args["model_instance_kind"], parameters_of(args["model_config"])
+        available = llm_cores.available_cores()
         llm_engine.use_utf8()
         given = llm_engine.read_model_json((folder / llm_engine.MODEL_JSON).read_text(encoding="utf-8"))
+        cores = available
+        if kind == "CPU" and llm_engine.device_count(given) == 1:
+            cores = llm_cores.cores_of(llm_cores.setting_of(parameters, os.environ), available)
         os.environ.update(
             llm_engine.engine_environment(
                 parameters,
@@ -34,7 +39,7 @@ class TritonPythonModel:
                 local=llm_engine.is_local(given, folder),
                 eager=given.get("enforce_eager", True),
                 present=os.environ,
-                cores=llm_engine.available_cores(),
+                threads=llm_cores.threads_of(cores, available),
             )
         )
         arguments = llm_engine.check_arguments(given, folder, llm_engine.known_arguments())
@@ -42,7 +47,7 @@ class TritonPythonModel:
         template = folder / "chat_template.jinja"
         log = pb_utils.Logger.log_error
         chat_template = template.read_text(encoding="utf-8") if template.exists() else None
-        engine = Engine(arguments, log, Measures(args["model_name"]))
+        engine = Engine(arguments, log, Measures(args["model_name"]), cores)
         self.service = Service(engine, chat_template, llm_engine.response_gap_s(parameters), log)
         self.service.start()
 

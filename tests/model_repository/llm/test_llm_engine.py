@@ -1,9 +1,14 @@
 """model.json and the environment of the engine. No engine runs."""
 
 import json
+import os
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
+import llm_cores
 import llm_engine
 import pytest
 from llm_engine import (
@@ -30,7 +35,7 @@ def environment(**changes: Any) -> dict[str, str]:
         "local": True,
         "present": {},
         "eager": True,
-        "cores": 2,
+        "threads": 1,
         **changes,
     }
     return engine_environment(options.pop("parameters"), **options)
@@ -99,11 +104,6 @@ def test_usage_is_never_reported() -> None:
     assert environment()["VLLM_NO_USAGE_STATS"] == "1"
 
 
-def test_one_core_is_left_for_others() -> None:
-    assert environment(cores=8)["OMP_NUM_THREADS"] == "7"
-    assert environment(cores=1)["OMP_NUM_THREADS"] == "1"
-
-
 def test_what_the_config_says_wins_over_the_environment_and_that_over_our_defaults() -> None:
     found = environment(
         parameters={"environment.OMP_NUM_THREADS": "3", "other": "x"},
@@ -151,3 +151,46 @@ def test_another_gap_is_refused_when_loading(text: str) -> None:
         llm_engine.EngineError, match=f"parameter response_gap_ms: '{text}'; milliseconds from 0 to 1000"
     ):
         llm_engine.response_gap_s({"response_gap_ms": text})
+
+
+ALL = frozenset(range(8))
+CORES = "import os; print(os.sched_getaffinity(0))"
+
+
+def test_the_engine_stays_on_the_cores_it_is_told() -> None:
+    assert llm_cores.cores_of("nobind", ALL) == ALL
+    assert llm_cores.cores_of("auto", ALL) == ALL - {0}
+    assert llm_cores.cores_of("auto", frozenset({3})) == {3}
+    assert llm_cores.cores_of("1,4-6", ALL) == {1, 4, 5, 6}
+    name = f"environment.{llm_cores.VARIABLE}"
+    assert llm_cores.setting_of({name: "1"}, {llm_cores.VARIABLE: "2"}) == "1"
+    assert llm_cores.setting_of({}, {llm_cores.VARIABLE: "2"}) == "2"
+    assert llm_cores.setting_of({}, {}) == "auto"
+
+
+def test_one_core_is_left_for_others_unless_the_engine_has_its_own() -> None:
+    assert llm_cores.threads_of(ALL, ALL) == 7
+    assert llm_cores.threads_of(frozenset({0}), frozenset({0})) == 1
+    assert llm_cores.threads_of(frozenset({1, 4}), ALL) == 2
+
+
+@pytest.mark.parametrize("text", ["8", "1,", "x", "6-9", "3-1", "-1"])
+def test_cores_that_are_not_there_are_refused(text: str) -> None:
+    with pytest.raises(EngineError, match=f"VLLM_CPU_OMP_THREADS_BIND: '{text}'; .*0, 1, 2, 3, 4, 5, 6, 7.*correct or"):
+        llm_cores.cores_of(text, ALL)
+
+
+def test_what_is_started_inside_stays_there_and_this_process_is_free_again() -> None:
+    available = llm_cores.available_cores()
+    if len(available) == 1:
+        pytest.skip("this machine has one core")
+    other = threading.Event()
+    beside = threading.Thread(target=other.wait)
+    with llm_cores.started_on(frozenset({max(available)})):
+        inside = subprocess.run([sys.executable, "-c", CORES], capture_output=True, text=True, check=True).stdout
+        beside.start()
+    assert inside.strip() == str({max(available)})
+    assert llm_cores.available_cores() == available
+    assert os.sched_getaffinity(beside.native_id or 0) == available, "a thread begun meanwhile is free, too"
+    other.set()
+    beside.join()

@@ -3,9 +3,11 @@
 import http.client
 import itertools
 import json
+import os
 import threading
 import time
 
+import psutil
 import pytest
 from llm_serving import Llm, Response, chat, joined
 
@@ -40,6 +42,18 @@ def test_deltas_join_to_the_answer_and_the_last_response_says_how_it_ended(llm_s
     assert last.values["FINISH_REASON"] == "stop"
     assert last.values["COMPLETION_TOKENS"] >= len(responses)
     assert 20 < last.values["PROMPT_TOKENS"] < 80
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) == 1, reason="this machine has one core")
+def test_one_core_is_left_for_others_and_only_by_the_engine(llm_server: Llm) -> None:
+    assert_serves(llm_server)
+    available = frozenset(os.sched_getaffinity(0))
+    below = psutil.Process().children(recursive=True)
+    engines = [one.pid for one in below if "EngineCore" in " ".join(one.cmdline())]
+    stubs = [one.ppid() for one in below if one.pid in engines]
+    assert engines and {frozenset(os.sched_getaffinity(pid)) for pid in engines} == {available - {min(available)}}
+    threads = [int(thread) for pid in stubs for thread in os.listdir(f"/proc/{pid}/task")]
+    assert {frozenset(os.sched_getaffinity(thread)) for thread in threads} == {frozenset(available)}
 
 
 @pytest.mark.timing
