@@ -19,7 +19,7 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     measure = commands.add_parser("run", help="measure one scenario")
     measure.add_argument("scenario", choices=SCENARIOS)
-    measure.add_argument("--rounds", type=int, default=3)
+    measure.add_argument("--rounds", type=int, help="other than the scenario says")
     measure.add_argument("--anew", action="store_true", help="forget the scenario's earlier rounds")
     measure.add_argument("--only", action="append", help="a contender; may be repeated; nothing is written then")
     measure.add_argument("--wait", action="store_true", help="start all, then wait for a line: time to make it quiet")
@@ -34,7 +34,7 @@ def main() -> None:
         run(given.scenario, given.rounds, anew=given.anew, only=given.only, waits=given.wait)
 
 
-def run(name: str, rounds: int, *, anew: bool, only: list[str] | None, waits: bool) -> None:
+def run(name: str, rounds: int | None, *, anew: bool, only: list[str] | None, waits: bool) -> None:
     """Measure one scenario."""
     scenario = SCENARIOS[name]
     if scenario.large:
@@ -56,7 +56,7 @@ def run(name: str, rounds: int, *, anew: bool, only: list[str] | None, waits: bo
             say("ready: a line starts it")
             sys.stdin.readline()
 
-    found = asyncio.run(running.run(scenario, contenders, rounds, say, wait))
+    found = asyncio.run(running.run(scenario, contenders, rounds or scenario.rounds, say, wait))
     if not only:
         add(name, found, machine(), anew=anew)
 

@@ -112,7 +112,8 @@ class Started:
             self._start_tritonkit(ours)
         for name in names:
             if name not in ours:
-                getattr(self, f"_start_{name.replace(' ', '_').lower()}")(name)
+                kind = name.partition(", ")[0].replace(" ", "_").lower()
+                getattr(self, f"_start_{kind}")(name)
 
     def finish(self, log: Callable[[str], None]) -> list[Running]:
         """Those that were started, when they answer, in the order of their start; who does not start is told."""
@@ -255,11 +256,14 @@ class Started:
         flags = [flag for key, value in engine_arguments().items() for flag in vllm_flags(key, value)]
         command = [str(PEERS_PYTHON), "-m", "vllm.entrypoints.openai.api_server", "--model", str(WEIGHTS), *flags]
         listening = ["--host", "127.0.0.1", "--port", str(port), "--served-model-name", LLM_MODEL]
-        process = self._begin("vllm serve", [*command, *listening], engine_variables())
+        variables = {**engine_variables(), "VLLM_CPU_OMP_THREADS_BIND": "auto"}  # vLLM's own default
+        process = self._begin("vllm serve", [*command, *listening], variables)
         self._llm = process, f"http://127.0.0.1:{port}"
 
     def _start_asyncllm(self, name: str) -> None:
-        self._in_process(name, app("engine"), {**engine_variables(), "VLLM_ENABLE_V1_MULTIPROCESSING": "0"})
+        cores = "auto" if name.endswith("on its core") else "nobind"
+        variables = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_OMP_THREADS_BIND": cores}
+        self._in_process(name, app("engine"), {**engine_variables(), **variables})
 
     def _start_no_server(self, name: str) -> None:
         self._in_process(name, [*app("direct"), self._service], {})

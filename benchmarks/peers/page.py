@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,13 +37,14 @@ tritonkit's configs ([apps/](../benchmarks/peers/apps)):
 All contenders of a scenario run at once and are measured in turns, round after round; whoever is not measured is
 halted (`SIGSTOP`; Ray, which does not bear it, idles). The load is closed: so many callers, each asking again when it
 was answered, with inputs of different sizes. A wrong answer (text not equal, a number off by more than 0.01 + 0.2 %)
-is an error, not an answer. Values are medians over the rounds. CPU is that of all processes of the server per answer
-(that of the load's own process stands apart where answers are streamed: there it counts);
-memory is the most that they had under load (PSS, what processes share counted once). Client and servers share the
-cores, as everywhere on one machine. Where a round holds few answers, p95 and p99 are its slowest one."""
+is an error, not an answer. Values are medians over the rounds; what compares two contenders (`of tritonkit`,
+`later`) is worked out in each turn, and is the median of that: the pace of the machine changes. CPU is that of all
+processes of the server per answer (that of the load's own process stands apart where answers are streamed: there it
+counts); memory is the most that they had under load (PSS, what processes share counted once). Client and servers share
+the cores, as everywhere on one machine. Where a round holds few answers, p95 and p99 are its slowest one."""
 
 CHAT_HEAD = (
-    "| | answers/s | of tritonkit | first word p50 | p95 | whole p50 | p95 | p99 "
+    "| | answers/s | of tritonkit | first word p50 | p95 | later than {bound} | whole p50 | p95 | p99 "
     "| CPU s | client CPU s | memory | errors |"
 )
 HEAD = "| | answers/s | of tritonkit | p50 | p95 | p99 | CPU s | memory | errors |"
@@ -74,11 +76,12 @@ def _section(name: str, scenario: Scenario, rows: Sequence[Row]) -> list[str]:
 
 
 def _table(scenario: Scenario, rows: Sequence[Row]) -> list[str]:
-    ranked = sorted((row for row in rows if row.contender not in scenario.bounds), key=lambda row: -row.answers_per_s)
-    bounds = [row for row in rows if row.contender in scenario.bounds]
     ours = next(row for row in rows if row.contender == scenario.contenders[0])
-    streams = scenario.service == "chat"
-    head = CHAT_HEAD if streams else HEAD
+    ranked = [row for row in rows if row.contender not in scenario.bounds]
+    ranked.sort(key=lambda row: -(row.share_of(ours) or 0.0))
+    bounds = [row for row in rows if row.contender in scenario.bounds]
+    streams = bounds[0] if scenario.service == "chat" else None
+    head = CHAT_HEAD.format(bound=streams.contender) if streams else HEAD
     lines = [head, "| --- |" + " ---: |" * (head.count("|") - 2)]
     lines += [_line(row, ours, streams, is_bound=False) for row in ranked]
     lines += [_line(row, ours, streams, is_bound=True) for row in bounds]
@@ -95,24 +98,25 @@ def _place(ours: Row, ranked: Sequence[Row]) -> str:
     """Which place tritonkit takes, and by how much."""
     others = [row for row in ranked if row is not ours]
     best = others[0]
-    ahead = ours.answers_per_s / best.answers_per_s - 1
+    ahead = 1 / (best.share_of(ours) or math.inf) - 1
     if ahead > CLOSE:
         return f"{ours.contender} is first, {ahead:.0%} more answers than {best.contender}."
     if ahead >= -CLOSE:
         return f"{ours.contender} and {best.contender} are level (within {CLOSE:.0%})."
-    place = 1 + sum(ours.answers_per_s / row.answers_per_s < 1 - CLOSE for row in others)
+    place = 1 + sum(1 / (row.share_of(ours) or math.inf) < 1 - CLOSE for row in others)
     return f"{ours.contender} is number {place} of {len(ranked)}, {-ahead:.0%} fewer answers than {best.contender}."
 
 
-def _line(row: Row, ours: Row, streams: bool, *, is_bound: bool) -> str:
+def _line(row: Row, ours: Row, streams: Row | None, *, is_bound: bool) -> str:
+    """A line of a table; streams: the bound whose first word comes first, where answers are streamed."""
     name = f"*{row.contender}*" if is_bound else f"**{row.contender}**" if row is ours else row.contender
-    share = f"{row.answers_per_s / ours.answers_per_s:.2f}" if ours.answers_per_s else "-"
+    share = row.share_of(ours)
     errors = "0" if not row.errors else f"{row.errors} of {row.asked} ({row.errors / row.asked:.1%})"
-    firsts = [milliseconds(row.first_p50_s), milliseconds(row.first_p95_s)] if streams else []
+    firsts = [milliseconds(row.first_p50_s), milliseconds(row.first_p95_s), later(row, streams)] if streams else []
     cells = [
         name,
         f"{row.answers_per_s:.4g}",
-        share,
+        "-" if share is None else f"{share:.2f}",
         *firsts,
         *(milliseconds(value) for value in (row.p50_s, row.p95_s, row.p99_s)),
         *map(cpu_seconds, (row.cpu_s_per_answer, *([row.client_cpu_s_per_answer] if streams else []))),
@@ -120,6 +124,12 @@ def _line(row: Row, ours: Row, streams: bool, *, is_bound: bool) -> str:
         errors,
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def later(row: Row, bound: Row) -> str:
+    """+1.2 ms; a dash of nothing."""
+    seconds = None if row is bound else row.later_than(bound)
+    return "-" if seconds is None else f"{seconds * 1000:+.1f} ms"
 
 
 def cpu_seconds(seconds: float | None) -> str:

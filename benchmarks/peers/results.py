@@ -22,7 +22,12 @@ Round = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Medians of one contender under one load; what was never measured is None."""
+    """Medians of one contender under one load; what was never measured is None.
+
+    Attributes:
+        rates: answers a second, turn by turn.
+        firsts_s: until the first word, turn by turn.
+    """
 
     contender: str
     callers: int
@@ -39,6 +44,19 @@ class Row:
     others_share: float
     errors: int
     asked: int
+    rates: tuple[float, ...]
+    firsts_s: tuple[float | None, ...]
+
+    def share_of(self, other: Row) -> float | None:
+        """Its answers for each of the other's: of each turn, then the median, since the machine's pace changes."""
+        shares = [mine / its for mine, its in zip(self.rates, other.rates, strict=False) if its]
+        return median(shares) if shares else None
+
+    def later_than(self, other: Row) -> float | None:
+        """Seconds by which its first word comes after the other's, likewise."""
+        both = zip(self.firsts_s, other.firsts_s, strict=False)
+        later = [mine - its for mine, its in both if mine is not None and its is not None]
+        return median(later) if later else None
 
 
 def round_of(
@@ -107,14 +125,21 @@ def read(file: Path = FILE) -> dict[str, Any]:
 def rows_of(rounds: Sequence[Round]) -> list[Row]:
     """A row for each contender under each load, in the order in which they were first measured.
 
-    Rounds in which others had more than half of the machine are left out where there is a quieter one.
+    Turns in which others had more than half of the machine are left out where there is a quieter one.
     """
-    keys = dict.fromkeys((one["callers"], one["contender"]) for one in rounds)
-    return [_row(_quiet([one for one in rounds if (one["callers"], one["contender"]) == key])) for key in keys]
+    rows: list[Row] = []
+    for callers in dict.fromkeys(one["callers"] for one in rounds):
+        under_load = [one for one in rounds if one["callers"] == callers]
+        names = dict.fromkeys(one["contender"] for one in under_load)
+        rows += map(_row, _quiet([[one for one in under_load if one["contender"] == name] for name in names]))
+    return rows
 
 
-def _quiet(rounds: Sequence[Round]) -> Sequence[Round]:
-    return [one for one in rounds if one["others_share"] <= MOST_OTHERS] or rounds
+def _quiet(rounds: Sequence[Sequence[Round]]) -> Sequence[Sequence[Round]]:
+    """Those of each contender without the turns in which one of them was disturbed."""
+    disturbed = {turn for one in rounds for turn, each in enumerate(one) if each["others_share"] > MOST_OTHERS}
+    quiet = [[each for turn, each in enumerate(one) if turn not in disturbed] for one in rounds]
+    return quiet if all(quiet) else rounds
 
 
 def _row(rounds: Sequence[Round]) -> Row:
@@ -139,4 +164,6 @@ def _row(rounds: Sequence[Round]) -> Row:
         others_share=max(one["others_share"] for one in rounds),
         errors=errors,
         asked=errors + sum(one["answered"] for one in rounds),
+        rates=tuple(one["answered"] / one["seconds"] for one in rounds),
+        firsts_s=tuple(one["first_p50_s"] for one in rounds),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 STEPS = "tritonkit, steps by the client"
+BARE = ("AsyncLLM", "AsyncLLM, on its core")
 HTTP_PEERS = ("FastAPI", "LitServe", "BentoML", "Ray Serve", "PyTriton")
 
 
@@ -15,6 +16,7 @@ class Scenario:
     Attributes:
         service: what is asked for, see work/services.py; `chat` is a language model alone.
         callers: loads, each with its seconds a round.
+        rounds: turns of each contender; more of them where rounds are short and the machine's pace changes.
         large: a language model of 101 million parameters in the place of the small one.
         bounds: contenders that are no servers, or tritonkit without a part: shown, not ranked.
     """
@@ -25,6 +27,7 @@ class Scenario:
     contenders: tuple[str, ...]
     callers: dict[int, float]
     bounds: tuple[str, ...] = ()
+    rounds: int = 3
     large: bool = False
 
 
@@ -86,9 +89,10 @@ SCENARIOS = {
         title="The language model alone",
         words="Chat messages in, the answer streamed (the small Llama, greedy, same engine arguments everywhere).",
         service="chat",
-        contenders=("tritonkit", "tritonkit, gateway", "vllm serve", "AsyncLLM", "Transformers"),
-        bounds=("AsyncLLM",),
-        callers={1: 2.0, 8: 4.0},
+        contenders=("tritonkit", "tritonkit, gateway", "vllm serve", *BARE, "Transformers"),
+        bounds=BARE,
+        callers={1: 1.5, 8: 2.0, 32: 2.0},
+        rounds=9,
     ),
     "chat_large": Scenario(
         title="A larger language model",
@@ -97,8 +101,8 @@ SCENARIOS = {
             "what it says means nothing, but each token costs what it costs a model of that size."
         ),
         service="chat",
-        contenders=("tritonkit", "tritonkit, gateway", "vllm serve", "AsyncLLM"),
-        bounds=("AsyncLLM",),
+        contenders=("tritonkit", "tritonkit, gateway", "vllm serve", *BARE),
+        bounds=BARE,
         callers={1: 10.0, 8: 12.0},
         large=True,
     ),

@@ -1,17 +1,20 @@
-"""A bare AsyncLLM: vLLM's engine called in the process of the load itself, with the served model's own arguments.
+"""A bare AsyncLLM: vLLM's engine called in the process of the load itself, with the served model's own arguments,
+and, as VLLM_CPU_OMP_THREADS_BIND says, on all cores or on those of the served model.
 
 python -m benchmarks.peers.apps.engine
 """
 
 import asyncio
 import json
+import os
+import sys
 from typing import Any
 
 from benchmarks.peers.apps.direct import obey
 from benchmarks.peers.cases import Case
 from benchmarks.peers.driver import Answer, Call, Watch
 from benchmarks.peers.work.asking import MAX_TOKENS
-from benchmarks.peers.work.places import CACHE, WEIGHTS
+from benchmarks.peers.work.places import CACHE, REPOSITORY, WEIGHTS
 
 
 def engine_arguments() -> dict[str, Any]:
@@ -28,8 +31,13 @@ async def call_of() -> Call:
     from vllm.sampling_params import RequestOutputKind
     from vllm.v1.engine.async_llm import AsyncLLM
 
+    sys.path.append(str(REPOSITORY / "llm" / "1"))
+    import llm_cores
+
     tokenizer = AutoTokenizer.from_pretrained(WEIGHTS)
-    engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**engine_arguments()))
+    cores = llm_cores.cores_of(llm_cores.setting_of({}, os.environ), llm_cores.available_cores())
+    with llm_cores.started_on(cores):
+        engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**engine_arguments()))
     asked = SamplingParams(temperature=0, max_tokens=MAX_TOKENS, output_kind=RequestOutputKind.DELTA)
     numbers = iter(range(1_000_000_000))
 
