@@ -40,8 +40,8 @@ was answered, with inputs of different sizes. A wrong answer (text not equal, a 
 is an error, not an answer. Values are medians over the rounds; what compares two contenders (`of tritonkit`,
 `later`) is worked out in each turn, and is the median of that: the pace of the machine changes. CPU is that of all
 processes of the server per answer (that of the load's own process stands apart where answers are streamed: there it
-counts); memory is the most that they had under load (PSS, what processes share counted once). Client and servers share
-the cores, as everywhere on one machine. Where a round holds few answers, p95 and p99 are its slowest one."""
+counts); memory is the most that they had right after a round (PSS, what processes share counted once). Client and
+servers share the cores, as everywhere on one machine. Where a round holds few answers, p95 and p99 are its slowest one."""
 
 CHAT_HEAD = (
     "| | answers/s | of tritonkit | first word p50 | p95 | later than {bound} | whole p50 | p95 | p99 "

@@ -36,11 +36,11 @@ REMARKS = {
     "chat": (
         "The small Llama needs about 2 ms for a token, so what a server does for each token shows as with no other "
         "model. tritonkit sends tokens that come within 40 ms of its last response together (`response_gap_ms`), the "
-        "first and the last at once. AsyncLLM has no server: it is called in the process of the load; `on its core` it is "
-        "bound as tritonkit's engine is. What is left between them is Triton, its stub and the client: the first word "
-        "comes some milliseconds later, and a place in the batch is empty for so long. The gateway "
-        "adds FastAPI and server-sent events. Transformers answers whole, not streamed, one caller after the "
-        "other: ahead while there is one, far behind with eight."
+        "first and the last at once. AsyncLLM has no server: it is called in the process of the load; `on its core` it "
+        "is bound as tritonkit's engine is. What is left between them is Triton, its stub and the client: the first "
+        "word comes some milliseconds later, and a place in the batch is empty for so long. The gateway adds FastAPI "
+        "and server-sent events, and stands to `vllm serve` as tritonkit to AsyncLLM. Transformers answers whole, not "
+        "streamed, one caller after the other: ahead while there is one, far behind with eight."
     ),
     "chat_large": (
         "With a token that takes tens of milliseconds the engine is all that counts: tritonkit, its gateway and a bare "

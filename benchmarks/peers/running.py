@@ -82,11 +82,9 @@ async def _round(one: Running, cases: Sequence[Case], callers: int, seconds: flo
     await asyncio.sleep(0.2)
     await one.measure(cases, 1, 0.05)  # one answer: whatever slept is awake
     before = Used.now(one)
-    measured = asyncio.create_task(one.measure(cases, callers, seconds))
-    await asyncio.sleep(seconds * 0.9)
-    memory_bytes = await asyncio.to_thread(lambda: sum(tree.memory_bytes() for tree in one.trees()))
-    tally = await measured
+    tally = await one.measure(cases, callers, seconds)
     used = Used.now(one).since(before)
+    memory_bytes = sum(tree.memory_bytes() for tree in one.trees())  # takes the cores for a while: not under load
     _halt(one)
     others = max(0.0, used.machine_s - used.server_s - used.client_s) / (tally.seconds * cores())
     return round_of(
