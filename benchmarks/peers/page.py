@@ -37,11 +37,11 @@ tritonkit's configs ([apps/](../benchmarks/peers/apps)):
 All contenders of a scenario run at once and are measured in turns, round after round; whoever is not measured is
 halted (`SIGSTOP`; Ray, which does not bear it, idles). The load is closed: so many callers, each asking again when it
 was answered, with inputs of different sizes. A wrong answer (text not equal, a number off by more than 0.01 + 0.2 %)
-is an error, not an answer. Values are medians over the rounds; what compares two contenders (`of tritonkit`,
-`later`) is worked out in each turn, and is the median of that: the pace of the machine changes. CPU is that of all
-processes of the server per answer (that of the load's own process stands apart where answers are streamed: there it
-counts); memory is the most that they had right after a round (PSS, what processes share counted once). Client and
-servers share the cores, as everywhere on one machine. Where a round holds few answers, p95 and p99 are its slowest one."""
+is an error, not an answer. Values are medians over the rounds; what compares two contenders (`of tritonkit`, `later`)
+is worked out in each turn, and is the median of that: the pace of the machine changes. CPU is that of all processes
+of the server per answer (that of the load's own process stands apart where answers are streamed: there it counts);
+memory is the most that they had right after a round (PSS, what processes share counted once). Client and servers
+share the cores, as everywhere on one machine. Where a round holds few answers, p95 and p99 are its slowest one."""
 
 CHAT_HEAD = (
     "| | answers/s | of tritonkit | first word p50 | p95 | later than {bound} | whole p50 | p95 | p99 "
