@@ -62,6 +62,9 @@ def _range_of(part: str) -> range:
 def started_on(cores: frozenset[int]) -> Iterator[None]:
     """What this thread starts inside stays on these cores; the threads of this process itself are free afterwards."""
     available = available_cores()
+    if cores == available:  # nothing to bind, and nobody else's binding to undo
+        yield
+        return
     os.sched_setaffinity(0, cores)
     try:
         yield
