@@ -19,10 +19,15 @@ def cpu_s(pid: int) -> float:
 
 
 def models_cpu_s(server: int) -> dict[str, float]:
-    """By model, seconds that its processes have run; only models of the Python backend have processes."""
+    """By model, seconds that its processes have run, an engine's below them too; only Python models have processes."""
     found: dict[str, float] = {}
     for pid in children(server):
         model = model_of(pid)
         if model:
-            found[model] = found.get(model, 0.0) + cpu_s(pid)
+            found[model] = found.get(model, 0.0) + tree_cpu_s(pid)
     return found
+
+
+def tree_cpu_s(pid: int) -> float:
+    """Seconds that a process and all that it has started have run."""
+    return cpu_s(pid) + sum(map(tree_cpu_s, children(pid)))
