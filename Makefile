@@ -59,7 +59,7 @@ bench: build-repo  ## the builder's own costs, a check of 1,000 models, ensemble
 	@PYTHONPATH=. .venv/bin/python benchmarks/crossings.py
 
 PEER_SCENARIOS = detect transcribe both assistant gemm frame chat chat_large
-bench-peers: build-repo  ## the same models served by others, in turns, into docs/benchmarks.md (about 20 minutes)
+bench-peers: build-repo  ## the same models served by others, in turns, into docs/benchmarks.md (more than half an hour)
 	@scripts/peers.sh
 	@set -e; for one in $(PEER_SCENARIOS); do .venv/bin/python -m benchmarks.peers run $$one --anew; done
 	@.venv/bin/python -m benchmarks.peers page

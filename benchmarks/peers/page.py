@@ -18,7 +18,7 @@ INTRODUCTION = """\
 # Benchmarks against what people would use instead
 
 Written by `python -m benchmarks.peers page` from [results.json](../benchmarks/peers/results.json); a test compares
-the two. Measure again with `make bench-peers` (all of it, about half an hour), or one scenario with `python -m
+the two. Measure again with `make bench-peers` (all of it, more than half an hour), or one scenario with `python -m
 benchmarks.peers run detect`.
 
 Everybody serves the same files: the ONNX exports of Whisper tiny.en and YOLOv3-tiny, the small Llama, and, before and
@@ -80,11 +80,11 @@ def _table(scenario: Scenario, rows: Sequence[Row]) -> list[str]:
     ranked = [row for row in rows if row.contender not in scenario.bounds]
     ranked.sort(key=lambda row: -(row.share_of(ours) or 0.0))
     bounds = [row for row in rows if row.contender in scenario.bounds]
-    streams = bounds[0] if scenario.service == "chat" else None
-    head = CHAT_HEAD.format(bound=streams.contender) if streams else HEAD
+    reference = bounds[0] if scenario.service == "chat" else None
+    head = CHAT_HEAD.format(bound=reference.contender) if reference else HEAD
     lines = [head, "| --- |" + " ---: |" * (head.count("|") - 2)]
-    lines += [_line(row, ours, streams, is_bound=False) for row in ranked]
-    lines += [_line(row, ours, streams, is_bound=True) for row in bounds]
+    lines += [_line(row, ours, reference, is_bound=False) for row in ranked]
+    lines += [_line(row, ours, reference, is_bound=True) for row in bounds]
     callers = f"{ours.callers} caller{'s' if ours.callers > 1 else ''}"
     noise = max(row.others_share for row in rows)
     quiet = f"anything else took at most {noise:.0%} of the CPU"
@@ -98,37 +98,43 @@ def _place(ours: Row, ranked: Sequence[Row]) -> str:
     """Which place tritonkit takes, and by how much."""
     others = [row for row in ranked if row is not ours]
     best = others[0]
-    ahead = 1 / (best.share_of(ours) or math.inf) - 1
+    ahead = _ahead(ours, best)
     if ahead > CLOSE:
         return f"{ours.contender} is first, {ahead:.0%} more answers than {best.contender}."
     if ahead >= -CLOSE:
         return f"{ours.contender} and {best.contender} are level (within {CLOSE:.0%})."
-    place = 1 + sum(1 / (row.share_of(ours) or math.inf) < 1 - CLOSE for row in others)
+    place = 1 + sum(_ahead(ours, row) < -CLOSE for row in others)
     return f"{ours.contender} is number {place} of {len(ranked)}, {-ahead:.0%} fewer answers than {best.contender}."
 
 
-def _line(row: Row, ours: Row, streams: Row | None, *, is_bound: bool) -> str:
-    """A line of a table; streams: the bound whose first word comes first, where answers are streamed."""
+def _ahead(ours: Row, other: Row) -> float:
+    """By which part ours answers more than another, who may have answered nothing."""
+    share = ours.share_of(other)
+    return math.inf if share is None else share - 1
+
+
+def _line(row: Row, ours: Row, reference: Row | None, *, is_bound: bool) -> str:
+    """A line of a table; reference: what first words are compared with, where answers are streamed."""
     name = f"*{row.contender}*" if is_bound else f"**{row.contender}**" if row is ours else row.contender
     share = row.share_of(ours)
     errors = "0" if not row.errors else f"{row.errors} of {row.asked} ({row.errors / row.asked:.1%})"
-    firsts = [milliseconds(row.first_p50_s), milliseconds(row.first_p95_s), later(row, streams)] if streams else []
+    firsts = [milliseconds(row.first_p50_s), milliseconds(row.first_p95_s), later(row, reference)] if reference else []
     cells = [
         name,
         f"{row.answers_per_s:.4g}",
         "-" if share is None else f"{share:.2f}",
         *firsts,
         *(milliseconds(value) for value in (row.p50_s, row.p95_s, row.p99_s)),
-        *map(cpu_seconds, (row.cpu_s_per_answer, *([row.client_cpu_s_per_answer] if streams else []))),
+        *map(cpu_seconds, (row.cpu_s_per_answer, *([row.client_cpu_s_per_answer] if reference else []))),
         f"{row.memory_bytes / 2**20:,.0f} MiB",
         errors,
     ]
     return f"| {' | '.join(cells)} |"
 
 
-def later(row: Row, bound: Row) -> str:
+def later(row: Row, reference: Row) -> str:
     """+1.2 ms; a dash of nothing."""
-    seconds = None if row is bound else row.later_than(bound)
+    seconds = None if row is reference else row.later_than(reference)
     return "-" if seconds is None else f"{seconds * 1000:+.1f} ms"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 ROOT = Path(__file__).parents[3]
 SERVED = ROOT / "model_repository" / "llm" / "1"
@@ -42,6 +43,12 @@ MODEL_JSON = {
     "max_num_seqs": 16,
     "override_generation_config": {"temperature": 0.0},
 }
+
+
+def engine_pids() -> set[int]:
+    """Engine processes below this one, those of the server that all tests share among them."""
+    below = psutil.Process().children(recursive=True)
+    return {child.pid for child in below if "EngineCore" in " ".join(child.cmdline())}
 
 
 def write_llm(repository: Path, template: str = "", **changes: Any) -> Path:

@@ -9,17 +9,11 @@ from typing import Any
 import psutil
 import pytest
 from llm_own import TEMPLATE, WITHOUT_SPACES, check_that_it_ends_to_take_requests, check_tools
-from llm_serving import chat, joined, server, write_llm
+from llm_serving import chat, engine_pids, joined, server, write_llm
 
 pytestmark = [pytest.mark.server, pytest.mark.slow, pytest.mark.timing]
 
 MESSAGES = chat("Yes.", "1 cup", "What do you hear and see?")
-
-
-def engine_pids() -> set[int]:
-    """Engine processes below this one, those of the server that all tests share among them."""
-    below = psutil.Process().children(recursive=True)
-    return {child.pid for child in below if "EngineCore" in " ".join(child.cmdline())}
 
 
 def refusals_until_answered(llm: Any, within_s: float = 240) -> set[str]:

@@ -9,7 +9,7 @@ import time
 
 import psutil
 import pytest
-from llm_serving import Llm, Response, chat, joined
+from llm_serving import Llm, Response, chat, engine_pids, joined
 
 pytestmark = pytest.mark.server
 
@@ -48,9 +48,8 @@ def test_deltas_join_to_the_answer_and_the_last_response_says_how_it_ended(llm_s
 def test_one_core_is_left_for_others_and_only_by_the_engine(llm_server: Llm) -> None:
     assert_serves(llm_server)
     available = frozenset(os.sched_getaffinity(0))
-    below = psutil.Process().children(recursive=True)
-    engines = [one.pid for one in below if "EngineCore" in " ".join(one.cmdline())]
-    stubs = [one.ppid() for one in below if one.pid in engines]
+    engines = engine_pids()
+    stubs = [psutil.Process(pid).ppid() for pid in engines]
     assert engines and {frozenset(os.sched_getaffinity(pid)) for pid in engines} == {available - {min(available)}}
     threads = [int(thread) for pid in stubs for thread in os.listdir(f"/proc/{pid}/task")]
     assert {frozenset(os.sched_getaffinity(thread)) for thread in threads} == {frozenset(available)}
