@@ -61,6 +61,11 @@ class Entry:
         """Whether its config says that it is decoupled (for an ensemble only the graph can tell)."""
         return bool(self.config.get("model_transaction_policy", {}).get("decoupled", False))
 
+    @property
+    def may_refuse(self) -> bool:
+        """Whether it looks at what tensors hold, and may refuse a request at once: Python does, and what begins so."""
+        return self.is_ensemble or self.config.get("backend") == "python"
+
     def loaded_versions(self) -> tuple[int, ...]:
         """The versions that its policy admits, of those there are."""
         return loaded_versions(self.config.get("version_policy"), self.versions or ())

@@ -47,6 +47,21 @@ class Graph:
         # A tensor that the caller sends is there from the beginning, even if a step writes over it.
         return tuple(sorted({end.step for tensor in made if not tensor.is_input for end in tensor.makers}))
 
+    def starting(self, step: int) -> tuple[int, ...]:
+        """The steps of which one is the last that step `step` waits for; none if it begins with the request."""
+        feeding = self.feeding(step)
+        return tuple(one for one in feeding if not any(one in self._before(other) for other in feeding))
+
+    def _before(self, step: int) -> set[int]:
+        """Every step that has to end before step `step` begins."""
+        found: set[int] = set()
+        waiting = [step]
+        while waiting:
+            new = set(self.feeding(waiting.pop())) - found
+            found |= new
+            waiting += new
+        return found
+
 
 def make_graph(ensemble: Entry) -> Graph:
     """The graph of an ensemble."""

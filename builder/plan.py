@@ -106,7 +106,7 @@ def model_entries(models: Iterable[Model], profile: str) -> dict[str, Entry]:
 
 
 def _ensemble(pipeline: Pipeline, variant: Variant, entries: Mapping[str, Entry]) -> Ensemble:
-    steps = _in_order(variant.steps)
+    steps = _in_order(variant.steps, entries)
     batching = _batch_size(pipeline) > 0
     config: dict[str, Any] = {
         "name": variant.name,
@@ -141,13 +141,17 @@ def _batch_size(pipeline: Pipeline) -> int:
     return size if isinstance(size, int) else 0
 
 
-def _in_order(steps: Sequence[PlannedStep]) -> tuple[PlannedStep, ...]:
+def _in_order(steps: Sequence[PlannedStep], entries: Mapping[str, Entry]) -> tuple[PlannedStep, ...]:
+    """The steps after what feeds them; of those that begin together, the ones that may refuse last (rule TK316)."""
     made: dict[str, list[int]] = {}
     for index, step in enumerate(steps):
         for name in step.output_map.values():
             made.setdefault(name, []).append(index)
     feeds = [{maker for name in step.input_map.values() for maker in made.get(name, ())} for step in steps]
-    keys = [(step.model, sorted(step.input_map.items()), sorted(step.output_map.items())) for step in steps]
+    keys = [
+        (entries[step.model].may_refuse, step.model, sorted(step.input_map.items()), sorted(step.output_map.items()))
+        for step in steps
+    ]
     order, held = ordered(feeds, keys)
     return tuple(steps[index] for index in (*order, *held))
 

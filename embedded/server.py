@@ -209,8 +209,14 @@ class EmbeddedServer:
             if time.monotonic() > deadline:
                 self._raise_not_ready(limit_s)
             time.sleep(POLL_S)
-        # The endpoints open when everything has loaded: what is not ready now will never be.
+        # The endpoints open when everything has loaded: what is not ready now will never be. Metrics open last.
+        while self._gives_metrics and self.is_running and not self._answers("/metrics", self.ports.address("metrics")):
+            if time.monotonic() > deadline:
+                self._raise_not_ready(limit_s)
+            time.sleep(POLL_S)
         self.poll()
+        if not self.is_running:
+            self._raise_why()
         for name in entry if entry is not None else self.entry or self.load or self.loads.models:
             if not self._answers(f"/v2/models/{name}/ready"):
                 self.loads.fail(name, "the server is up, but this model is not loaded")
@@ -263,8 +269,12 @@ class EmbeddedServer:
     def _is_open(self) -> bool:
         return self.is_running and self._answers("/v2/health/live")
 
-    def _answers(self, path: str) -> bool:
-        connection = http.client.HTTPConnection(self.http, timeout=5)
+    @property
+    def _gives_metrics(self) -> bool:
+        return not any(flag.startswith("--allow-metrics") for flag in self.flags)
+
+    def _answers(self, path: str, address: str = "") -> bool:
+        connection = http.client.HTTPConnection(address or self.http, timeout=5)
         try:
             connection.request("GET", path)
             return connection.getresponse().status == 200

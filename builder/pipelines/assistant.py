@@ -24,7 +24,7 @@ def assistant(whisper: str = "tiny.en", yolo: str = "yolov3-tiny", llm: str = "t
         bare_suffix="text",
         steps=[
             *listen(whisper_of(whisper), "TRANSCRIPT=transcript"),
-            *look(yolo_of(yolo), "DETECTIONS=detections"),
+            *look(yolo_of(yolo), "DETECTIONS=detections", after="spans"),
             Step(
                 model=prompt(),
                 input_map="TRANSCRIPT=transcript DETECTIONS=detections QUESTION",

@@ -17,10 +17,14 @@ def detect(yolo: str = "yolov3-tiny") -> Pipeline:
     )
 
 
-def look(models: Yolo, outputs: str) -> list[Step]:
-    """The steps from IMAGE to some of the outputs of the last one."""
+def look(models: Yolo, outputs: str, *, after: str = "") -> list[Step]:
+    """The steps from IMAGE to some of the outputs of the last one, begun when the ensemble tensor `after` is there."""
     return [
-        Step(model=models.preprocess, input_map="IMAGE", output_map="IMAGES=pixels GEOMETRY=geometry"),
+        Step(
+            model=models.preprocess,
+            input_map=f"IMAGE AFTER={after}" if after else "IMAGE",
+            output_map="IMAGES=pixels GEOMETRY=geometry",
+        ),
         Step(
             model=models.network,
             input_map={models.images: "pixels"},

@@ -104,6 +104,22 @@ def test_what_the_server_refuses_keeps_its_words_and_the_next_request_works(plai
     assert isinstance(list(plain.chat("Hi", max_tokens=2))[-1], Finished)
 
 
+@pytest.mark.slow
+def test_refusals_by_either_branch_do_not_end_the_server(served: Any, plain: Client, photo: Path) -> None:
+    """Triton 2.51 ends when a step fails before the next of those that begin with it is handed over (rule TK316).
+    With both branches begun by the request it did so within 30 of these."""
+    silence, broken = np.zeros(0, np.float32), photo.read_bytes()[:5000]
+    for _ in range(60):
+        for audio, image, words in (
+            (silence, photo, "AUDIO: 0 samples"),
+            (np.ones(16000, np.float32), broken, "IMAGE: "),
+        ):
+            with pytest.raises(RequestRejected, match=words):
+                list(plain.ask(audio, image, "What?"))
+    assert served.is_running
+    assert plain.detect(photo).items
+
+
 def test_a_plain_infer_gives_the_arrays(plain: Client, photo: Path) -> None:
     outputs = plain.infer("detect", {"IMAGE": np.fromfile(photo, dtype=np.uint8)})
     assert outputs["BOXES"].shape == (1, 4)

@@ -2,7 +2,8 @@
 
 IMAGE: uint8 [bytes of the file] -> IMAGES: uint8 [3, height, width], RGB, letterboxed; float32 or float16 from 0 to 1
 where the network takes such (with a leading batch dimension when the network takes only one fixed batch),
-GEOMETRY: float32 [5], original width and height in pixels, scale, pad x, pad y.
+GEOMETRY: float32 [5], original width and height in pixels, scale, pad x, pad y. AFTER, if an ensemble maps it, is not
+read: the step begins when that tensor is there.
 With an instance on a GPU, and IMAGES named in the parameter `device_outputs`, the pixels are scaled there, and IMAGES
 stays there (torch, DLPack). `yolo.json` beside this file says how large the input is. Parameters `max_pixels` (200
 million; larger pictures are refused) and `exact_pixels` (40 million; larger ones are scaled down while decoding:
