@@ -50,9 +50,9 @@ class Graph:
     def starting(self, step: int) -> tuple[int, ...]:
         """The steps of which one is the last that step `step` waits for; none if it begins with the request."""
         feeding = self.feeding(step)
-        return tuple(one for one in feeding if not any(one in self._before(other) for other in feeding))
+        return tuple(one for one in feeding if not any(one in self.before(other) for other in feeding))
 
-    def _before(self, step: int) -> set[int]:
+    def before(self, step: int) -> set[int]:
         """Every step that has to end before step `step` begins."""
         found: set[int] = set()
         waiting = [step]

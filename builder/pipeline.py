@@ -93,6 +93,22 @@ class Pipeline:
         return tuple({id(step.model): step.model for step in self.steps}.values())
 
 
+def yes_or_no(pipeline: str, name: str, said: str) -> bool:
+    """Whether an argument of a pipeline's function, given as a word, says yes.
+
+    Raises:
+        DeclarationError: it says neither yes nor no.
+    """
+    if said not in ("yes", "no"):
+        raise DeclarationError(
+            where=f"{pipeline}, {name}",
+            found=f'it is "{said}"',
+            expected="yes or no is needed",
+            fix=f"Say {name}=yes, or leave it out",
+        )
+    return said == "yes"
+
+
 def _words(value: Any) -> list[Any]:
     return value.split() if isinstance(value, str) else list(value)
 

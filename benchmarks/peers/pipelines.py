@@ -22,7 +22,7 @@ def both() -> Pipeline:
         name="both",
         inputs="AUDIO IMAGE LANGUAGE? TASK? MODE? CONFIDENCE? IOU?",
         outputs="TRANSCRIPT DETECTIONS",
-        steps=[*listen(whisper_of(), "TRANSCRIPT"), *look(yolo_of(), "DETECTIONS", after="spans")],
+        steps=[*listen(whisper_of(), "TRANSCRIPT"), *look(yolo_of(), "DETECTIONS", after="TRANSCRIPT")],
     )
 
 

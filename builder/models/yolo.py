@@ -60,7 +60,7 @@ def yolo(checkpoint: str | Path = DEFAULT) -> Yolo:
         preprocess=python_model(
             "yolo_preprocess",
             code=code_of("yolo_preprocess"),
-            input=["IMAGE UINT8 [-1]", "AFTER? INT32 [-1, -1]"],
+            input=["IMAGE UINT8 [-1]", "AFTER? STRING [1]"],
             output=[{**images, "name": "IMAGES"}, "GEOMETRY FP32 [5]"],
             artifacts=described,
             profiles={"gpu": {"instance_group": ON_GPU, "parameters": {"device_outputs": "IMAGES"}}},

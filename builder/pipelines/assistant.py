@@ -10,13 +10,20 @@ from builder.models.llm import llm as llm_of
 from builder.models.prompt import prompt
 from builder.models.whisper import whisper as whisper_of
 from builder.models.yolo import yolo as yolo_of
-from builder.pipeline import Pipeline, Step
+from builder.pipeline import Pipeline, Step, yes_or_no
 from builder.pipelines.detect import look
 from builder.pipelines.transcribe import listen
 
 
-def assistant(whisper: str = "tiny.en", yolo: str = "yolov3-tiny", llm: str = "tiny-llama") -> Pipeline:
-    """The pipeline; without AUDIO, without IMAGE, without both, ensembles of their own are derived."""
+def assistant(
+    whisper: str = "tiny.en", yolo: str = "yolov3-tiny", llm: str = "tiny-llama", together: str = "no"
+) -> Pipeline:
+    """The pipeline; without AUDIO, without IMAGE, without both, ensembles of their own are derived.
+
+    Sees after it has heard, or at the same time with `together` "yes", for servers on which that is safe (26.05 on):
+    docs/decisions/branches-in-turn.md.
+    """
+    is_together = yes_or_no("assistant", "together", together)
     return Pipeline(
         name="assistant",
         inputs="AUDIO? IMAGE? QUESTION SAMPLING_PARAMETERS? LANGUAGE? TASK? MODE? CONFIDENCE? IOU?",
@@ -24,7 +31,7 @@ def assistant(whisper: str = "tiny.en", yolo: str = "yolov3-tiny", llm: str = "t
         bare_suffix="text",
         steps=[
             *listen(whisper_of(whisper), "TRANSCRIPT=transcript"),
-            *look(yolo_of(yolo), "DETECTIONS=detections", after="spans"),
+            *look(yolo_of(yolo), "DETECTIONS=detections", after="" if is_together else "transcript"),
             Step(
                 model=prompt(),
                 input_map="TRANSCRIPT=transcript DETECTIONS=detections QUESTION",

@@ -5,22 +5,14 @@ With streams=yes it is `transcribe_stream`: the same outputs many times, each ti
 
 from __future__ import annotations
 
-from builder.errors import DeclarationError
 from builder.models.whisper import Whisper
 from builder.models.whisper import whisper as whisper_of
-from builder.pipeline import Pipeline, Step
+from builder.pipeline import Pipeline, Step, yes_or_no
 
 
 def transcribe(whisper: str = "tiny.en", streams: str = "no") -> Pipeline:
     """The pipeline over a Whisper checkpoint; with `streams` "yes" segments are given as soon as they are done."""
-    if streams not in ("yes", "no"):
-        raise DeclarationError(
-            where="transcribe, streams",
-            found=f'it is "{streams}"',
-            expected="yes or no is needed",
-            fix="Say streams=yes, or leave it out",
-        )
-    is_stream = streams == "yes"
+    is_stream = yes_or_no("transcribe", "streams", streams)
     return Pipeline(
         name="transcribe_stream" if is_stream else "transcribe",
         inputs="AUDIO LANGUAGE? TASK? MODE?",

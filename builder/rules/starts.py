@@ -1,4 +1,7 @@
-"""Rules about the moment at which steps of an ensemble begin."""
+"""Rules about steps of an ensemble that are at work at the same time, one of which refuses its request.
+
+A server whose ensemble scheduler is not mended counts wrongly then. Only what looks at its tensors' content may refuse.
+"""
 
 from __future__ import annotations
 
@@ -9,53 +12,91 @@ from builder.catalog import Catalog, Entry
 from builder.findings import Problem, rule
 from builder.graph import Graph, cycle, make_graph
 
-# core, pull request 483 of April 2026: by its date in this release at the latest.
+# core, pull request 483 of April 2026: by its date in this release at the latest. Not tried.
 _MENDED = ("26.05", "2.69.0")
 
 
 @rule(
     "TK316",
     "warning",
-    "steps that begin together, and one that may refuse before the next",
-    why="core: ensemble_scheduler.cc, ScheduleSteps (pull request 483): the server ends with a segmentation fault when "
-    "a step fails while the next of those that begin together is not handed over yet (seen on 2.51)",
+    "step that may refuse before one that begins together with it",
+    why="core: ensemble_scheduler.cc, ScheduleSteps (pull request 483): a step that fails while the next of those that "
+    "begin together is not handed over yet ends the server with a segmentation fault (seen on 2.51)",
     server="accepts",
 )
-def refuses_before_the_next(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
-    """Steps begin in the order of the config; one whose model is Python may refuse a request within microseconds."""
-    if catalog.target.has(_MENDED):
-        return
+def refuses_before_another_begins(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """Steps are handed over in the order of the config; one whose model is Python may refuse within microseconds."""
     graph = make_graph(entry)
-    if cycle(graph) or any(len(one.makers) + one.is_input != 1 for one in graph.tensors.values()):
-        return  # other rules say so
-    told = set()
-    for first, later in combinations(range(len(graph.steps)), 2):
-        if first in told or not _may_refuse(entry, first, catalog) or not _begin_together(graph, first, later):
+    for step in _that_may_refuse(entry, graph, catalog):
+        later = _first_after_it(graph, step)
+        if later is None:
             continue
-        told.add(first)
-        model, other = entry.step_model(first), entry.step_model(later)
-        if _may_refuse(entry, later, catalog):
-            fix = (
-                f"Give {other} an optional input that it need not read, and map a tensor of {model} to it, so that "
-                "it begins after it"
-            )
-        else:
-            fix = f"Put its step behind that of {other}"
+        model, other = entry.step_model(step), entry.step_model(later)
         yield Problem(
-            step=first,
-            path=("ensemble_scheduling", "step", first),
+            step=step,
+            path=("ensemble_scheduling", "step", step),
             found=f"it begins together with step {entry.step_number(later)} ({other})",
             expected=f"{catalog.target.name} ends with a segmentation fault if {model} refuses a request before "
             f"{other} has it",
-            fix=fix,
+            fix=_in_turn(model, other)
+            if _may_refuse(entry, later, catalog)
+            else f"Put its step behind that of {other}",
         )
 
 
-def _begin_together(graph: Graph, first: int, later: int) -> bool:
-    first_causes, later_causes = (set(graph.starting(step)) for step in (first, later))
-    return first_causes == later_causes or not first_causes.isdisjoint(later_causes)
+@rule(
+    "TK317",
+    "warning",
+    "step that may refuse while another is at work",
+    why="core: ensemble_scheduler.cc, PrepareSteps: a request that one step refuses while another works on it is never "
+    "freed (seen on 2.51: 1.6 MB for 7 s of sound beside a broken picture; the present source counts on)",
+    server="accepts",
+)
+def refuses_beside_another(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
+    """Steps of which neither waits for the other, and the model of one looks at what tensors hold. One pair is told."""
+    graph = make_graph(entry)
+    refusing = set(_that_may_refuse(entry, graph, catalog))
+    if any(_first_after_it(graph, step) is not None for step in refusing):
+        return  # TK316, whose remedy comes first
+    for first, later in combinations(range(len(graph.steps)), 2):
+        if refusing.isdisjoint({first, later}) or first in graph.before(later) or later in graph.before(first):
+            continue
+        model, other = entry.step_model(first), entry.step_model(later)
+        yield Problem(
+            step=later,
+            path=("ensemble_scheduling", "step", later),
+            found=f"it is at work at the same time as step {entry.step_number(first)} ({model})",
+            expected=f"{catalog.target.name} keeps the tensors of each request that "
+            f"{other if later in refusing else model} refuses meanwhile",
+            fix=_in_turn(model, other),
+        )
+        return
+
+
+def _that_may_refuse(entry: Entry, graph: Graph, catalog: Catalog) -> Iterator[int]:
+    """The steps that may, on a server that minds, of an ensemble whose order is known."""
+    is_sound = all(len(one.makers) + one.is_input == 1 for one in graph.tensors.values()) and not cycle(graph)
+    if is_sound and not catalog.target.has(_MENDED):
+        yield from (step for step in range(len(graph.steps)) if _may_refuse(entry, step, catalog))
 
 
 def _may_refuse(entry: Entry, step: int, catalog: Catalog) -> bool:
     model = catalog.entries.get(entry.step_model(step) or "")
     return model is not None and model.may_refuse
+
+
+def _first_after_it(graph: Graph, step: int) -> int | None:
+    """The first step that is handed over after this one although it begins together with it."""
+    causes = set(graph.starting(step))
+    for later in range(step + 1, len(graph.steps)):
+        others = set(graph.starting(later))
+        if causes == others or not causes.isdisjoint(others):
+            return later
+    return None
+
+
+def _in_turn(first: str | None, then: str | None) -> str:
+    return (
+        f"Give {then} an optional input that it need not read, and map the last tensor of {first}'s branch to it, so "
+        "that they work in turn"
+    )

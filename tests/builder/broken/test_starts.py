@@ -28,7 +28,7 @@ def test_two_python_steps_that_begin_with_the_request(python, told):
     assert told(Pipeline(name="p", inputs="X", outputs="Y Z", steps=steps)) == [
         "TK316 p, step 0 (hear): it begins together with step 1 (see), the embedded server ends with a segmentation "
         "fault if hear refuses a request before see has it. Give see an optional input that it need not read, and map "
-        "a tensor of hear to it, so that it begins after it."
+        "the last tensor of hear's branch to it, so that they work in turn."
     ]
 
 
@@ -49,7 +49,11 @@ def test_python_before_a_network_has_only_to_stand_behind_it(python, onnx, told,
     """Which a pipeline's steps do by themselves, however they are declared."""
     hear, net = python("hear"), onnx("net")
     steps = [_step(hear, "A=X", "B=Y"), _step(net, "A=X", "B=Z")]
-    assert told(Pipeline(name="p", inputs="X", outputs="Y Z", steps=steps)) == []
+    assert told(Pipeline(name="p", inputs="X", outputs="Y Z", steps=steps)) == [
+        "TK317 p, step 0 (hear): it is at work at the same time as step 1 (net), the embedded server keeps the tensors "
+        "of each request that hear refuses meanwhile. Give hear an optional input that it need not read, and map the "
+        "last tensor of net's branch to it, so that they work in turn."
+    ]
     written = {
         "name": "p",
         "platform": "ensemble",
@@ -86,3 +90,8 @@ def test_a_step_that_waits_for_more_begins_later(python, told):
         _step(join, "A=t C=u", "B=Y"),
     ]
     assert told(Pipeline(name="p", inputs="X", outputs="Y", steps=steps)) == []
+
+
+def test_networks_beside_each_other_refuse_nothing(onnx, told):
+    steps = [_step(onnx("net"), "A=X", "B=Y"), _step(onnx("other"), "A=X", "B=Z")]
+    assert told(Pipeline(name="p", inputs="X", outputs="Y Z", steps=steps)) == []
