@@ -15,8 +15,8 @@ REMARKS = {
         "until its longest recording is done."
     ),
     "both": (
-        f"{PROCESSOR} One ensemble works on the recording and the picture at the same time: of use to a lone caller. "
-        "With eight the cores are wanted anyway, and steps called one after the other get in each other's way less."
+        f"{PROCESSOR} tritonkit's ensemble sees after it has heard (docs/decisions/branches-in-turn.md), as the client "
+        "does that calls the steps: on two cores both networks want all of them anyway."
     ),
     "frame": (
         "Shared memory takes away the copies of the tensor on its way through gRPC. tritonkit's client makes a new "
