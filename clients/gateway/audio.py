@@ -53,9 +53,9 @@ async def spoken(samples: np.ndarray, options: dict[str, Any], upstream: Upstrea
         if delta:
             delta = f" {delta}" if text else delta
             text += delta
-            yield {"type": "transcript.text.delta", "delta": delta}
+            yield [{"type": "transcript.text.delta", "delta": delta}]
         options = {**options, "language": options["language"] or found.language or None}
-    yield {"type": "transcript.text.done", "text": text}
+    yield [{"type": "transcript.text.done", "text": text}]
 
 
 def check_ask(ask: AudioAsk) -> None:

@@ -1,7 +1,7 @@
 """Responses: JSON, and server-sent events whose work ends when the response does."""
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any
 
 from starlette.responses import Response
@@ -26,13 +26,13 @@ def event(value: Any) -> bytes:
 
 
 class EventStream(Response):
-    """Sends events as they come.
+    """Sends events as they come; those that the source gives together, together: each sending wakes the caller.
 
     A problem in the middle becomes a last event with OpenAI's error object: the status was sent long before. The
     source is closed whatever happens, a cancelled task included, so that nothing goes on working for nobody.
     """
 
-    def __init__(self, source: AsyncGenerator[Any, None], *, ends_with_done: bool = True) -> None:
+    def __init__(self, source: AsyncGenerator[Sequence[Any], None], *, ends_with_done: bool = True) -> None:
         super().__init__(media_type="text/event-stream", headers={"Cache-Control": "no-store"})
         del self.headers["content-length"]
         self._source, self._ends_with_done = source, ends_with_done
@@ -41,26 +41,24 @@ class EventStream(Response):
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         try:
             await send(start)
-            async for part in self._parts():
-                await send({"type": "http.response.body", "body": part, "more_body": True})
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            async for part, is_last in self._parts():
+                await send({"type": "http.response.body", "body": part, "more_body": not is_last})
         finally:
             await self._source.aclose()
 
-    async def _parts(self) -> AsyncIterator[bytes]:
+    async def _parts(self) -> AsyncIterator[tuple[bytes, bool]]:
+        end = DONE if self._ends_with_done else b""
         try:
-            async for value in self._source:
-                yield event(value)
+            async for values in self._source:
+                yield b"".join(map(event, values)), False
         except ClientError as error:
-            yield event(problem_from(error).as_json())
+            end = event(problem_from(error).as_json())
         except Problem as problem:
-            yield event(problem.as_json())
+            end = event(problem.as_json())
         except Exception:
             log.exception("a stream failed")
-            yield event(Problem(500, "the gateway failed; its log says why.", code="internal_error").as_json())
-        else:
-            if self._ends_with_done:
-                yield DONE
+            end = event(Problem(500, "the gateway failed; its log says why.", code="internal_error").as_json())
+        yield end, True
 
 
 async def begun(source: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:

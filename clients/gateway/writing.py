@@ -153,31 +153,36 @@ class Writer:
         body = {**self._head, "object": self._form.whole, "choices": choices, "usage": self._usage.as_json()}
         return body | ({"tritonkit": noticed} if noticed else {})
 
-    async def chunks(self, events: Events, *, with_usage: bool) -> AsyncGenerator[Json, None]:
-        """The chunks of a stream. What was heard and seen comes first, beside the first choice's empty beginning."""
+    async def chunks(self, events: Events, *, with_usage: bool) -> AsyncGenerator[list[Json], None]:
+        """The chunks of a stream, those together that one event brings.
+
+        What was heard and seen comes first, beside the first choice's empty beginning.
+        """
         written: dict[int, int] = {}  # characters of each choice that has begun
         async with aclosing(events):
             async for place, event in events:
+                chunks = []
                 first = self._form.first(place)
                 if isinstance(event, Heard | Seen):
                     written.setdefault(place, 0)
                     beginning = first or self._form.delta(place, Delta(text=""), 0)
-                    yield self._chunk(beginning, with_usage, tritonkit=notice(event))
+                    yield [self._chunk(beginning, with_usage, tritonkit=notice(event))]
                     continue
                 if place not in written and first:
-                    yield self._chunk(first, with_usage)
+                    chunks.append(self._chunk(first, with_usage))
                 start = written.setdefault(place, 0)
                 match event:
                     case Delta(text=text):
                         written[place] += len(text)
-                        yield self._chunk(self._form.delta(place, event, start), with_usage)
+                        chunks.append(self._chunk(self._form.delta(place, event, start), with_usage))
                     case Called(calls=calls):
-                        yield self._chunk(self._form.called(place, calls), with_usage)
+                        chunks.append(self._chunk(self._form.called(place, calls), with_usage))
                     case Finished():
                         self._usage.add(place, event)
-                        yield self._chunk(self._form.last(place, check_reason(event)), with_usage)
+                        chunks.append(self._chunk(self._form.last(place, check_reason(event)), with_usage))
+                yield chunks
         if with_usage:
-            yield {**self._head, "object": self._form.chunk, "choices": [], "usage": self._usage.as_json()}
+            yield [{**self._head, "object": self._form.chunk, "choices": [], "usage": self._usage.as_json()}]
 
     def _chunk(self, choice: Json, with_usage: bool, **more: Any) -> Json:
         body = {**self._head, "object": self._form.chunk, "choices": [choice], **more}
