@@ -47,20 +47,25 @@ class Graph:
         # A tensor that the caller sends is there from the beginning, even if a step writes over it.
         return tuple(sorted({end.step for tensor in made if not tensor.is_input for end in tensor.makers}))
 
-    def starting(self, step: int) -> tuple[int, ...]:
-        """The steps of which one is the last that step `step` waits for; none if it begins with the request."""
-        feeding = self.feeding(step)
-        return tuple(one for one in feeding if not any(one in self.before(other) for other in feeding))
+    def before(self) -> tuple[set[int], ...]:
+        """For each step, every step that has to end before it begins."""
+        feeding = [self.feeding(step) for step in range(len(self.steps))]
+        found: list[set[int]] = [set() for _ in feeding]
+        for step, before in enumerate(found):
+            waiting = [step]
+            while waiting:
+                new = set(feeding[waiting.pop()]) - before
+                before |= new
+                waiting += new
+        return tuple(found)
 
-    def before(self, step: int) -> set[int]:
-        """Every step that has to end before step `step` begins."""
-        found: set[int] = set()
-        waiting = [step]
-        while waiting:
-            new = set(self.feeding(waiting.pop())) - found
-            found |= new
-            waiting += new
-        return found
+    def starting(self) -> tuple[set[int], ...]:
+        """For each step, those of which one is the last that it waits for; none if it begins with the request."""
+        before = self.before()
+        return tuple(
+            {one for one in feeding if not any(one in before[other] for other in feeding)}
+            for feeding in map(self.feeding, range(len(self.steps)))
+        )
 
 
 def make_graph(ensemble: Entry) -> Graph:

@@ -209,14 +209,8 @@ class EmbeddedServer:
             if time.monotonic() > deadline:
                 self._raise_not_ready(limit_s)
             time.sleep(POLL_S)
-        # The endpoints open when everything has loaded: what is not ready now will never be. Metrics open last.
-        while self._gives_metrics and self.is_running and not self._answers("/metrics", self.ports.address("metrics")):
-            if time.monotonic() > deadline:
-                self._raise_not_ready(limit_s)
-            time.sleep(POLL_S)
+        # The endpoints open when everything has loaded: what is not ready now will never be.
         self.poll()
-        if not self.is_running:
-            self._raise_why()
         for name in entry if entry is not None else self.entry or self.load or self.loads.models:
             if not self._answers(f"/v2/models/{name}/ready"):
                 self.loads.fail(name, "the server is up, but this model is not loaded")
@@ -267,11 +261,13 @@ class EmbeddedServer:
         return below[0] if below else 0
 
     def _is_open(self) -> bool:
-        return self.is_running and self._answers("/v2/health/live")
-
-    @property
-    def _gives_metrics(self) -> bool:
-        return not any(flag.startswith("--allow-metrics") for flag in self.flags)
+        """Whether every endpoint answers; the one of metrics opens last."""
+        has_metrics = not any(flag.startswith("--allow-metrics") for flag in self.flags)
+        return (
+            self.is_running
+            and self._answers("/v2/health/live")
+            and (not has_metrics or self._answers("/metrics", self.ports.address("metrics")))
+        )
 
     def _answers(self, path: str, address: str = "") -> bool:
         connection = http.client.HTTPConnection(address or self.http, timeout=5)

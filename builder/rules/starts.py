@@ -27,10 +27,10 @@ _MENDED = ("26.05", "2.69.0")
 def refuses_before_another_begins(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """Steps are handed over in the order of the config; one whose model is Python may refuse within microseconds."""
     graph = make_graph(entry)
-    for step in _that_may_refuse(entry, graph, catalog):
-        later = _first_after_it(graph, step)
-        if later is None:
-            continue
+    followers = _followers(graph)
+    refusing = _that_may_refuse(entry, graph, catalog)
+    for step in sorted(refusing & followers.keys()):
+        later = followers[step]
         model, other = entry.step_model(step), entry.step_model(later)
         yield Problem(
             step=step,
@@ -38,9 +38,7 @@ def refuses_before_another_begins(entry: Entry, catalog: Catalog) -> Iterator[Pr
             found=f"it begins together with step {entry.step_number(later)} ({other})",
             expected=f"{catalog.target.name} ends with a segmentation fault if {model} refuses a request before "
             f"{other} has it",
-            fix=_in_turn(model, other)
-            if _may_refuse(entry, later, catalog)
-            else f"Put its step behind that of {other}",
+            fix=_in_turn(model, other) if later in refusing else f"Put its step behind that of {other}",
         )
 
 
@@ -55,11 +53,12 @@ def refuses_before_another_begins(entry: Entry, catalog: Catalog) -> Iterator[Pr
 def refuses_beside_another(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
     """Steps of which neither waits for the other, and the model of one looks at what tensors hold. One pair is told."""
     graph = make_graph(entry)
-    refusing = set(_that_may_refuse(entry, graph, catalog))
-    if any(_first_after_it(graph, step) is not None for step in refusing):
+    refusing = _that_may_refuse(entry, graph, catalog)
+    if refusing & _followers(graph).keys():
         return  # TK316, whose remedy comes first
+    before = graph.before()
     for first, later in combinations(range(len(graph.steps)), 2):
-        if refusing.isdisjoint({first, later}) or first in graph.before(later) or later in graph.before(first):
+        if refusing.isdisjoint({first, later}) or first in before[later] or later in before[first]:
             continue
         model, other = entry.step_model(first), entry.step_model(later)
         yield Problem(
@@ -73,26 +72,23 @@ def refuses_beside_another(entry: Entry, catalog: Catalog) -> Iterator[Problem]:
         return
 
 
-def _that_may_refuse(entry: Entry, graph: Graph, catalog: Catalog) -> Iterator[int]:
+def _that_may_refuse(entry: Entry, graph: Graph, catalog: Catalog) -> set[int]:
     """The steps that may, on a server that minds, of an ensemble whose order is known."""
     is_sound = all(len(one.makers) + one.is_input == 1 for one in graph.tensors.values()) and not cycle(graph)
-    if is_sound and not catalog.target.has(_MENDED):
-        yield from (step for step in range(len(graph.steps)) if _may_refuse(entry, step, catalog))
+    if not is_sound or catalog.target.has(_MENDED):
+        return set()
+    models = [catalog.entries.get(step.get("model_name", "")) for step in graph.steps]
+    return {step for step, model in enumerate(models) if model is not None and model.may_refuse}
 
 
-def _may_refuse(entry: Entry, step: int, catalog: Catalog) -> bool:
-    model = catalog.entries.get(entry.step_model(step) or "")
-    return model is not None and model.may_refuse
-
-
-def _first_after_it(graph: Graph, step: int) -> int | None:
-    """The first step that is handed over after this one although it begins together with it."""
-    causes = set(graph.starting(step))
-    for later in range(step + 1, len(graph.steps)):
-        others = set(graph.starting(later))
-        if causes == others or not causes.isdisjoint(others):
-            return later
-    return None
+def _followers(graph: Graph) -> dict[int, int]:
+    """For each step with which others begin together, the first of them that is handed over after it."""
+    causes = graph.starting()
+    found: dict[int, int] = {}
+    for first, later in combinations(range(len(causes)), 2):
+        if causes[first] == causes[later] or not causes[first].isdisjoint(causes[later]):
+            found.setdefault(first, later)
+    return found
 
 
 def _in_turn(first: str | None, then: str | None) -> str:

@@ -161,15 +161,13 @@ class Writer:
         written: dict[int, int] = {}  # characters of each choice that has begun
         async with aclosing(events):
             async for place, event in events:
-                chunks = []
                 first = self._form.first(place)
                 if isinstance(event, Heard | Seen):
                     written.setdefault(place, 0)
                     beginning = first or self._form.delta(place, Delta(text=""), 0)
                     yield [self._chunk(beginning, with_usage, tritonkit=notice(event))]
                     continue
-                if place not in written and first:
-                    chunks.append(self._chunk(first, with_usage))
+                chunks = [self._chunk(first, with_usage)] if place not in written and first else []
                 start = written.setdefault(place, 0)
                 match event:
                     case Delta(text=text):
