@@ -25,44 +25,60 @@ async def work(
 ) -> None:
     """Works until the event is set, or without one until SIGTERM or SIGINT; the second signal ends it at once.
 
+    An end that is asked for before the worker is ready comes at once: nothing is in flight yet.
+
     Raises:
         WorkerError, BatchError, ClientError: what was in flight comes again when the next worker takes over.
     """
+    until = until or on_signals()
+    async with contextlib.AsyncExitStack() as stack:
+        joining, ended = asyncio.create_task(join(settings, metrics, watch, stack)), asyncio.create_task(until.wait())
+        try:
+            await asyncio.wait((joining, ended), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ended.cancel()
+            joining.cancel()  # of no effect once it is done
+            await asyncio.wait((joining,))
+        if joining.cancelled():
+            return
+        job = joining.result()
+        said(f"ready: {settings.inbound} -> {settings.pipeline} -> {settings.outbound}")
+        await job.run(until)
+
+
+async def join(settings: Settings, metrics: Metrics, watch: Watch, stack: contextlib.AsyncExitStack) -> Work:
+    """A member of the group, once the server and the broker are there; the stack holds what it leaves them by."""
     from aiokafka import AIOKafkaConsumer
     from aiokafka.errors import KafkaError
 
     from clients import connect_async
 
-    until = until or on_signals()
-    async with contextlib.AsyncExitStack() as stack:
-        client = await stack.enter_async_context(connect_async(settings.url, timeout_s=settings.timeout_s))
-        await client.wait_for_ready(*entries(settings.pipeline), limit_s=settings.patience_s)
-        base = settings.files
-        caller = Caller(client, settings.pipeline, base=base, only_below=True, **settings.options)
-        asking = Asking(client, caller, patience_s=settings.patience_s)
-        consumer = AIOKafkaConsumer(
-            bootstrap_servers=settings.brokers,
-            group_id=settings.group,
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            isolation_level="read_committed" if settings.exactly_once else "read_uncommitted",
-            session_timeout_ms=int(settings.session_timeout_s * 1000),
-            heartbeat_interval_ms=int(settings.session_timeout_s * 100),
-            # Back-pressure stops the fetching for as long as the server needs: that is no reason to leave the group.
-            max_poll_interval_ms=int((settings.timeout_s * 3 + settings.patience_s + 60) * 1000),
-        )
-        try:
-            stack.push_async_callback(consumer.stop)
-            await check_topics([settings.inbound, settings.outbound, settings.dead_letter], settings.brokers)
-            outbox = await outbox_for(settings, consumer, watch)
-            stack.push_async_callback(outbox.close)
-            job = Work(settings, asking, consumer, outbox, metrics, watch)
-            consumer.subscribe([settings.inbound], listener=listener(job))
-            await consumer.start()
-        except KafkaError as error:
-            raise BrokerError(f"{settings.brokers}: {error}. Is the broker there?") from error
-        said(f"ready: {settings.inbound} -> {settings.pipeline} -> {settings.outbound}")
-        await job.run(until)
+    client = await stack.enter_async_context(connect_async(settings.url, timeout_s=settings.timeout_s))
+    await client.wait_for_ready(*entries(settings.pipeline), limit_s=settings.patience_s)
+    caller = Caller(client, settings.pipeline, base=settings.files, only_below=True, **settings.options)
+    asking = Asking(client, caller, patience_s=settings.patience_s)
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=settings.brokers,
+        group_id=settings.group,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        isolation_level="read_committed" if settings.exactly_once else "read_uncommitted",
+        session_timeout_ms=int(settings.session_timeout_s * 1000),
+        heartbeat_interval_ms=int(settings.session_timeout_s * 100),
+        # Back-pressure stops the fetching for as long as the server needs: that is no reason to leave the group.
+        max_poll_interval_ms=int((settings.timeout_s * 3 + settings.patience_s + 60) * 1000),
+    )
+    try:
+        stack.push_async_callback(consumer.stop)
+        await check_topics([settings.inbound, settings.outbound, settings.dead_letter], settings.brokers)
+        outbox = await outbox_for(settings, consumer, watch)
+        stack.push_async_callback(outbox.close)
+        job = Work(settings, asking, consumer, outbox, metrics, watch)
+        consumer.subscribe([settings.inbound], listener=listener(job))
+        await consumer.start()
+    except KafkaError as error:
+        raise BrokerError(f"{settings.brokers}: {error}. Is the broker there?") from error
+    return job
 
 
 async def outbox_for(settings: Settings, consumer: Any, watch: Watch) -> Outbox:

@@ -60,6 +60,23 @@ def test_worker_and_results_serve_until_they_are_told_to_end(topics: Any, llm_ur
     )
 
 
+def test_worker_that_still_waits_for_its_server_ends_at_once(within: Callable) -> None:
+    async def live() -> int:
+        names = ("--pipeline", "llm", "--inbound", "a", "--outbound", "b", "--patience", 600)
+        worker = await command("worker", *names, "--url", "grpc://127.0.0.1:9", "--metrics-port", 0)
+        try:
+            await said(worker)
+            await asyncio.sleep(2)  # without a server it would wait ten minutes
+            worker.send_signal(signal.SIGTERM)
+            return await worker.wait()
+        finally:
+            if worker.returncode is None:
+                worker.kill()
+                await worker.wait()
+
+    assert within(live(), 30) == 0
+
+
 @pytest.mark.server
 def test_worker_says_what_is_missing_and_ends_with_status_1(llm_url: str) -> None:
     words = ["worker", "--pipeline", "llm", "--inbound", "a", "--outbound", "b", "--brokers", "127.0.0.1:9"]
