@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable
 from contextlib import ExitStack, aclosing, closing
 from pathlib import Path
@@ -102,15 +103,15 @@ def test_plain_tritonclient_can_hold_a_lifeline_too(served: Any, assert_stops: A
         return tensor
 
     sampling = '{"max_tokens": 1900, "min_tokens": 1900, "ignore_eos": true}'
-    client = tritonclient.grpc.InferenceServerClient(served.grpc)
-    client.start_stream(lambda result, error: None)
-    for number in range(AT_ONCE):
-        name = f"a-name-that-nobody-guesses-{number}"
-        client.async_stream_infer("llm", [text("LIFELINE", name)])
-        inputs = [text("QUESTION", "Hello"), text("SAMPLING_PARAMETERS", sampling)]
-        client.async_stream_infer("assistant_text", inputs, request_id=name)
-    assert_stops(lambda: client.stop_stream(cancel_requests=True))
-    client.close()
+    with tritonclient.grpc.InferenceServerClient(served.grpc) as client, ExitStack() as stream:
+        client.start_stream(lambda result, error: None)
+        stream.callback(client.stop_stream, cancel_requests=True)
+        for _ in range(AT_ONCE):
+            name = uuid.uuid4().hex  # one that has ended stays ended: a request with its name would end at once
+            client.async_stream_infer("llm", [text("LIFELINE", name)])
+            inputs = [text("QUESTION", "Hello"), text("SAMPLING_PARAMETERS", sampling)]
+            client.async_stream_infer("assistant_text", inputs, request_id=name)
+        assert_stops(stream.close)
 
 
 def test_answers_that_nobody_leaves_are_whole(served: Any) -> None:

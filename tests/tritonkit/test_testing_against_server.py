@@ -60,22 +60,25 @@ def stream_of_server(server: EmbeddedServer, model: str, values: dict[str, Any])
     outcomes: list[Any] = []
     with triton.InferenceServerClient(server.grpc) as client:
         client.start_stream(lambda result, error: seen.put((result, error)))
-        client.async_stream_infer(model, inputs_of(values), enable_empty_final_response=True)
-        while True:
-            try:
-                result, error = seen.get(timeout=2 if outcomes and isinstance(outcomes[-1], tuple) else 20)
-            except queue.Empty:
-                return outcomes  # an error was the last word
-            if error is not None:
-                outcomes.append(("ANY", error.message()))
-                continue
-            response = result.get_response()
-            is_final = response.parameters["triton_final_response"].bool_param
-            arrays = {output.name: comparable(result.as_numpy(output.name)) for output in response.outputs}
-            if arrays or not is_final:
-                outcomes.append(arrays)
-            if is_final:
-                return outcomes
+        try:
+            client.async_stream_infer(model, inputs_of(values), enable_empty_final_response=True)
+            while True:
+                try:
+                    result, error = seen.get(timeout=2 if outcomes and isinstance(outcomes[-1], tuple) else 20)
+                except queue.Empty:
+                    return outcomes  # an error was the last word
+                if error is not None:
+                    outcomes.append(("ANY", error.message()))
+                    continue
+                response = result.get_response()
+                is_final = response.parameters["triton_final_response"].bool_param
+                arrays = {output.name: comparable(result.as_numpy(output.name)) for output in response.outputs}
+                if arrays or not is_final:
+                    outcomes.append(arrays)
+                if is_final:
+                    return outcomes
+        finally:
+            client.stop_stream(cancel_requests=True)
 
 
 def of_stand_in(model: Model, values: dict[str, Any], **options: Any) -> Any:

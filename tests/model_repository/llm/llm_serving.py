@@ -94,8 +94,8 @@ class Stream:
     def __enter__(self) -> "Stream":
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.close(cancel=kind is not None)  # a test that has failed waits for no answer
 
     def close(self, *, cancel: bool = False) -> None:
         self.client.stop_stream(cancel_requests=cancel)
