@@ -151,6 +151,7 @@ def test_a_failure_in_the_middle_of_an_answer_keeps_the_servers_words(streaming:
     assert isinstance(list(streaming.chat("Hi"))[-1], Finished)
 
 
+@pytest.mark.timing
 def test_an_answer_that_takes_too_long_is_a_timeout_and_the_next_request_works(client: Client) -> None:
     """CLI-08: one number of seconds, one kind of error, over gRPC and HTTP."""
     with pytest.raises(RequestTimeout, match=r"transcribe on .*: no answer within 0\.3 s"):
@@ -158,17 +159,20 @@ def test_an_answer_that_takes_too_long_is_a_timeout_and_the_next_request_works(c
     assert client.transcribe(SAMPLES[:2]).text.startswith("2 samples")
 
 
+@pytest.mark.timing
 def test_a_stream_may_take_long_as_long_as_it_goes_on(streaming: Client) -> None:
     """CLI-08: the timeout is for the next event, not for the whole answer."""
     assert len(list(streaming.chat("Hi", words=8, pause_s=0.1, timeout_s=0.5))) == 9
 
 
+@pytest.mark.timing
 def test_a_stream_that_falls_silent_is_a_timeout(streaming: Client) -> None:
     events = streaming.chat("Hi", words=3, pause_s=1.5, timeout_s=0.3)
     with pytest.raises(RequestTimeout, match=r"no answer within 0\.3 s\."):
         next(events)
 
 
+@pytest.mark.timing
 def test_a_slow_reader_is_no_timeout(streaming: Client) -> None:
     events = streaming.chat("Hi", words=3, timeout_s=0.3)
     next(events)
@@ -294,6 +298,7 @@ def test_the_asyncio_client_answers_as_the_other_does(stand_ins: Any, shared_mem
         )
 
 
+@pytest.mark.timing
 def test_the_asyncio_client_raises_the_same_errors(stand_ins: Any) -> None:
     async def everything() -> None:
         async with connect_async(stand_ins.grpc, timeout_s=20) as client:

@@ -53,6 +53,7 @@ def test_while_a_request_runs_its_region_is_in_the_server_but_not_in_dev_shm(
         events.close()
 
 
+@pytest.mark.timing
 def test_failure_timeout_and_interruption_leave_nothing(stand_ins: Any, nothing_is_left: None) -> None:
     with connect(stand_ins.grpc, shared_memory=True) as client:
         with pytest.raises(RequestRejected):
@@ -68,6 +69,7 @@ def test_failure_timeout_and_interruption_leave_nothing(stand_ins: Any, nothing_
             break
 
 
+@pytest.mark.timing
 def test_the_server_refuses_to_unregister_a_region_in_use_and_the_client_waits_for_its_end(
     stand_ins: Any, nothing_is_left: None
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import uuid
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -17,16 +18,18 @@ from worker.settings import Settings
 MESSAGES = 60
 
 
+@pytest.mark.timing
 @pytest.mark.server
 def test_partitions_move_between_workers_in_good_order_without_a_duplicate(
     topics: Any, llm_url: str, within: Callable
 ) -> None:
+    run = f"group.{uuid.uuid4().hex}"  # a test that is run again finds nothing of before
     settings = Settings(
         brokers=topics.brokers,
-        inbound="group.in",
-        outbound="group.out",
-        dead_letter="group.dead",
-        group="group",
+        inbound=f"{run}.in",
+        outbound=f"{run}.out",
+        dead_letter=f"{run}.dead",
+        group=run,
         url=llm_url,
         pipeline="llm",
         in_flight=2,
@@ -36,8 +39,8 @@ def test_partitions_move_between_workers_in_good_order_without_a_duplicate(
     question = json.dumps({"prompt": "x", "words": 1, "pause_s": 0.25}).encode()
 
     async def live() -> tuple[list[Any], dict[str, int]]:
-        await topics.create("group.in", "group.out", "group.dead")
-        await topics.send("group.in", [(b"k%d" % number, question, []) for number in range(MESSAGES)])
+        await topics.create(settings.inbound, settings.outbound, settings.dead_letter)
+        await topics.send(settings.inbound, [(b"k%d" % number, question, []) for number in range(MESSAGES)])
         done = {"first": 0, "second": 0}
 
         def counting(name: str) -> Callable[[str, Any], None]:
@@ -54,7 +57,7 @@ def test_partitions_move_between_workers_in_good_order_without_a_duplicate(
         first_until.set()  # in the middle of messages
         await first
         at_leave = dict(done)
-        found = await topics.read("group.out", lambda records: len({one.key for one in records}) == MESSAGES)
+        found = await topics.read(settings.outbound, lambda records: len({one.key for one in records}) == MESSAGES)
         second_until.set()
         await second
         return found, at_leave
