@@ -47,6 +47,9 @@ test: build-repo lint types diff  ## form, types, stale configs, then the whole 
 test-server: build-repo  ## only the tests that need the real server
 	@$(PYTEST) -m server
 
+explore: install  ## the tests of properties, with new examples each time
+	@$(PYTEST) -m "hypothesis and not server" -n 2 --hypothesis-profile=default
+
 test-gpu: build-repo  ## only the tests that need a GPU; on one, torch and ONNX Runtime for it are installed first
 	@python=$$(scripts/gpu.sh) && $$python -m pytest -m gpu
 
@@ -112,4 +115,4 @@ lock: install  ## renew requirements/lock.txt from the environment as it is
 clean:  ## remove caches and fetched weights, keep .venv
 	rm -rf .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
 
-.PHONY: help install weights build-repo demo serve serve-gpu plan image test test-server test-gpu fuzz fuzz-inputs traces overload faults soak audit bench bench-peers release-data check diff draw format lint types verify lock clean
+.PHONY: help install weights build-repo demo serve serve-gpu plan image test test-server explore test-gpu fuzz fuzz-inputs traces overload faults soak audit bench bench-peers release-data check diff draw format lint types verify lock clean

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from deploy.monitoring.collector import Collector
 from deploy.monitoring.spans import trace_flags
@@ -13,6 +14,10 @@ from embedded import EmbeddedServer
 
 CHECKOUT = Path(__file__).parents[1]
 PIPELINES = ("transcribe", "detect", "assistant", "assistant_audio", "assistant_image", "assistant_text")
+
+# A change is judged by the same examples as the one before it; `make explore` looks for new ones.
+settings.register_profile("same", derandomize=True)
+settings.load_profile("same")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

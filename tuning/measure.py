@@ -21,6 +21,7 @@ from load.plan import Send
 from load.statistics import ModelCounts, model_counts
 from load.triton import Item, TritonTarget
 from tuning.errors import TuningError
+from tuning.network import Step, longest_way_s
 from tuning.processes import cpu_s, models_cpu_s
 from tuning.served import Served
 from tuning.times import ServiceTimes, spell_of
@@ -123,10 +124,13 @@ def measure_batches(
     )
 
 
-def measure_pipeline(served: Served, items: Sequence[Item], repeats: int = 12) -> Measured:
+def measure_pipeline(served: Served, items: Sequence[Item], steps: Sequence[Step], repeats: int = 12) -> Measured:
     """Every step of a pipeline, one request after the other: each execution has one request.
 
     `travel_s` holds what passes between the steps, too. What handling costs is seen from a few requests at once.
+
+    Args:
+        steps: of the pipeline; some may work beside each other.
     """
     bursts: list[Burst] = []
     together: list[Burst] = []
@@ -140,16 +144,13 @@ def measure_pipeline(served: Served, items: Sequence[Item], repeats: int = 12) -
             together.append(await burst(served, send, items[0].request.model, TOGETHER))
 
     with_connection(served, items, one_by_one)
-    root = items[0].request.model
-    steps = [name for name in bursts[0].counts if name != root] or [root]
-    ran = [name for name in steps if all(one.counts[name].executions for one in bursts)]
+    ran = [name for name in {step.model: None for step in steps} if all(one.counts[name].executions for one in bursts)]
     seconds = {name: [execution_s(one.counts[name]) for one in bursts] for name in ran}
     used_s = {name: [one.cores_s.get(name, 0.0) for one in bursts] for name in ran}
-    queued_s = [sum(queue_s(one.counts[name]) for name in ran) for one in bursts]
-    travels_s = [
-        one.latency_s - queued - sum(each[place] for each in seconds.values())
-        for place, (one, queued) in enumerate(zip(bursts, queued_s, strict=True))
+    stayed_s = [
+        {name: queue_s(one.counts[name]) + seconds[name][place] for name in ran} for place, one in enumerate(bursts)
     ]
+    travels_s = [one.latency_s - longest_way_s(steps, stayed) for one, stayed in zip(bursts, stayed_s, strict=True)]
     # More processor time than the execution took: the work is done after `execute` has returned.
     later = frozenset(name for name in ran if median(used_s[name]) > LATER * max(median(seconds[name]), 1e-3))
     more_s = median(one.rest_s for one in together) - median(one.rest_s for one in bursts)

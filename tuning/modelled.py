@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from tuning.measure import Measured
-from tuning.network import Network, Station, Step, steps_of
+from tuning.network import Network, Station, steps_of
 from tuning.search import Turnable
 from tuning.settings import Serving, serving_of
 from tuning.times import ServiceTimes
@@ -32,7 +32,7 @@ def network_of(
         alone: every step, one request after the other.
         batches: models that batch, by batch size.
     """
-    steps = steps_of(pipeline) if "ensemble_scheduling" in pipeline else (Step(model=pipeline["name"]),)
+    steps = steps_of(pipeline)
     stations = {}
     for name in dict.fromkeys(step.model for step in steps):
         serving = serving_of(configs[name])

@@ -5,7 +5,7 @@ In: an ensemble's config, its models' `Serving` and `ServiceTimes`. Out: a `Netw
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,8 +55,18 @@ class Network:
     crossing_s: float = 0.0
 
 
+def longest_way_s(steps: Sequence[Step], took_s: Mapping[str, float]) -> float:
+    """From the first step's begin to the last one's end, where each model takes so long and nothing in between."""
+    ends: list[float] = []
+    for step in steps:
+        ends.append(took_s.get(step.model, 0.0) + max((ends[place] for place in step.after), default=0.0))
+    return max(ends)
+
+
 def steps_of(config: Mapping[str, Any]) -> tuple[Step, ...]:
-    """The steps of an ensemble, each with those whose tensors it reads."""
+    """The steps of an ensemble, each with those whose tensors it reads; of a single model, itself."""
+    if "ensemble_scheduling" not in config:
+        return (Step(model=config["name"]),)
     steps = config["ensemble_scheduling"]["step"]
     makers = {tensor: place for place, step in enumerate(steps) for tensor in step["output_map"].values()}
     return tuple(

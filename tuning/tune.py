@@ -20,7 +20,7 @@ from load.triton import Item, TritonTarget
 from tuning.arrivals import poisson
 from tuning.measure import Measured, measure_batches, measure_pipeline
 from tuning.modelled import network_of, on_cores, turnable_models, turned
-from tuning.network import Network
+from tuning.network import Network, steps_of
 from tuning.search import Proposal, highest_rate, propose
 from tuning.served import Served
 from tuning.settings import THREADS, config_parts, config_with, serving_of
@@ -129,7 +129,8 @@ class Tuner:
     def _alone(self) -> Measured:
         self._tell(f"{self._pipeline}: every step, one request after the other")
         self._measurements += 1
-        found = measure_pipeline(self._served, self._items, repeats=max(8, self._wish.repeats))
+        repeats = max(8, self._wish.repeats)
+        found = measure_pipeline(self._served, self._items, steps_of(self._config), repeats)
         for name, times in found.times.items():
             later = ", answered later" if name in found.later else ""
             self._tell(f"  {name}: {1000 * times.mean(1):.1f} ms, {times.cores:.2f} cores{later}")

@@ -12,7 +12,7 @@ from tuning.errors import TuningError
 from tuning.fleet import read_assumptions
 from tuning.measured import network_from, read_measured, servers_row
 from tuning.modelled import has_single_rows, turned
-from tuning.network import Network, Station, Step, steps_of
+from tuning.network import Network, Station, Step, longest_way_s, steps_of
 from tuning.search import highest_rate, keeps, propose
 from tuning.settings import Serving, config_parts, config_with, serving_of
 from tuning.times import ServiceTimes
@@ -73,6 +73,15 @@ def test_what_cannot_be_bettered_stays() -> None:
 
 def test_steps_wait_for_the_steps_they_read_from() -> None:
     assert steps_of(ENSEMBLE) == (Step(model="pre"), Step(model="net", after=(0,)))
+
+
+def test_a_request_takes_as_long_as_the_longest_way_through_its_steps() -> None:
+    steps = (Step(model="ear"), Step(model="eye"), Step(model="net", after=(1,)), Step(model="llm", after=(0, 2)))
+    took_s = {"ear": 5.0, "eye": 1.0, "net": 2.0, "llm": 4.0}
+    assert longest_way_s(steps, took_s) == 9.0
+    assert longest_way_s(steps, {**took_s, "net": 7.0}) == 12.0
+    assert longest_way_s(steps, {"eye": 1.0, "net": 2.0}) == 3.0, "the others did not run"
+    assert longest_way_s(steps_of({"name": "alone"}), {"alone": 2.0}) == 2.0
 
 
 def test_only_where_one_row_comes_may_the_largest_batch_be_cut() -> None:
