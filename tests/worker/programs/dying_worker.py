@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 
+from worker.__main__ import say
 from worker.member import work
 from worker.metrics import Metrics
 from worker.settings import Settings
@@ -24,7 +25,7 @@ def main(settings: str, step: str, times: str) -> None:
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    asyncio.run(work(Settings(**json.loads(settings)), Metrics(), watch=watch))
+    asyncio.run(work(Settings(**json.loads(settings)), Metrics(), said=say, watch=watch))
 
 
 if __name__ == "__main__":
