@@ -20,6 +20,7 @@ from types import ModuleType
 from builder import pipelines as shipped
 from builder.errors import BuildError, DeclarationError
 from builder.pipeline import Pipeline
+from builder.sources import SourceLoader
 from builder.tensors import did_you_mean
 from builder.tuned import read_tuned, with_tuned
 
@@ -142,7 +143,8 @@ def _from_file(file: Path, wanted: str) -> list[Pipeline | Callable[..., Pipelin
 
 
 def _module(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"_pipeline_{path.stem}", path)
+    name = f"_pipeline_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path, loader=SourceLoader(name, str(path)))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,10 +69,14 @@ def test_build_takes_a_function_of_a_file_and_its_arguments(run, mine, tmp_path)
     assert (tmp_path / "repo/made5/config.pbtxt").exists()
 
 
-def test_diff_is_quiet_about_a_fresh_repository_and_ends_in_one_about_a_stale_one(run, mine, tmp_path):
+def test_diff_is_quiet_about_a_fresh_repository_and_ends_in_one_about_a_stale_one(run, mine, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)  # a compiled copy is of no account, and none is left
+    os.utime(mine, (1, 1))
     run("build", mine, "--out", tmp_path / "repo")
     assert run("diff", mine, "--out", tmp_path / "repo").exit_code == 0
     mine.write_text(mine.read_text().replace("Y FP32 [3]", "Y FP32 [5]"))
+    os.utime(mine, (1, 1))
+    assert not (tmp_path / "__pycache__").exists()
     stale = run("diff", mine, "--out", tmp_path / "repo")
     assert stale.exit_code == 1
     assert "different  other/config.pbtxt" in stale.stdout

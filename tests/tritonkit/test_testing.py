@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import textwrap
 import threading
@@ -180,6 +181,29 @@ def test_neighbours_of_two_models_may_have_one_name(make_model: MakeModel) -> No
     assert answers == [[2], [4], [2]]
     assert sys.path == path
     assert not {"helper", "late", "inner", "triton_python_backend_utils"} & (set(sys.modules) - modules)
+
+
+def test_a_model_is_what_its_files_say_now_and_no_compiled_copy_is_left(
+    make_model: MakeModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    code = """
+        import helper
+
+        class TritonPythonModel:
+            def execute(self, requests):
+                given = pb_utils.get_input_tensor_by_name(requests[0], "X").as_numpy()
+                return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", given * helper.FACTOR)])]
+        """
+    folder = make_model("changed", code, helper="FACTOR = 2")
+    answers = []
+    for text in ("FACTOR = 2", "FACTOR = 3"):
+        (folder / "1" / "helper.py").write_text(text)
+        os.utime(folder / "1" / "helper.py", (1, 1))  # within one second, and as long as before
+        with load_model(folder) as model:
+            answers.append(model.infer({"X": np.ones(1, np.float32)})["Y"].tolist())
+    assert answers == [[2], [3]]
+    assert not (folder / "1" / "__pycache__").exists()
 
 
 def test_a_package_beside_the_model_is_imported_too(make_model: MakeModel) -> None:

@@ -14,11 +14,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.machinery import FileFinder, ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import FileFinder, ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from builder.sources import SourceLoader
 from tritonkit.testing.errors import LoadError
 
 # Names by which a model reaches its backend.
@@ -53,7 +54,7 @@ class ModelModules:
         """Finds Python files in one folder, for our loader."""
         return FileFinder(folder, (self.loader, [".py"]))  # type: ignore[arg-type]
 
-    def loader(self, name: str, path: str) -> SourceFileLoader:
+    def loader(self, name: str, path: str) -> SourceLoader:
         """A loader whose modules import by `import_`."""
         return _Loader(name, path, self.builtins)
 
@@ -116,7 +117,7 @@ class ModelModules:
         return next((spec for spec in found if spec is not None), None)
 
 
-class _Loader(SourceFileLoader):
+class _Loader(SourceLoader):
     """Gives the module the builtins of its model before its code runs."""
 
     def __init__(self, name: str, path: str, its_builtins: dict[str, Any]) -> None:
