@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 # Each line may import from the lines above it, and modules of one line from each other.
 LAYERS = (
-    ("words", ("errors", "datatypes", "tensors", "fields", "releases", "launch", "examine")),
+    ("words", ("errors", "datatypes", "tensors", "fields", "releases", "launch", "examine", "sources")),
     ("protobuf", ("messages",)),
     ("declarations", ("model", "pipeline", "served", "requirements", "chains", "exclusive")),
     ("backends", ("backends",)),
