@@ -31,6 +31,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     )
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Why a test was run again: one that passes at last would take its reason with it."""
+    for report in terminalreporter.stats.get("rerun", ()):
+        terminalreporter.section(f"run again: {report.nodeid}")
+        terminalreporter.write_line(report.longreprtext[-4000:])
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Tests that need a GPU say so where there is none."""
     if item.get_closest_marker("gpu") and not Path("/dev/nvidiactl").exists():
