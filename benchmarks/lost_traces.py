@@ -1,6 +1,6 @@
 """How many requests Triton leaves out of their caller's trace, over gRPC and over HTTP.
 
-    python benchmarks/lost_traces.py --requests 300
+    python -m benchmarks.lost_traces --requests 300
 
 One request after the other, by NVIDIA's own clients, each with a `traceparent` of its own; a request is lost if the
 server's spans for it are not in that trace.

@@ -144,7 +144,8 @@ def measure_pipeline(served: Served, items: Sequence[Item], steps: Sequence[Step
             together.append(await burst(served, send, items[0].request.model, TOGETHER))
 
     with_connection(served, items, one_by_one)
-    ran = [name for name in {step.model: None for step in steps} if all(one.counts[name].executions for one in bursts)]
+    models = dict.fromkeys(step.model for step in steps)
+    ran = [name for name in models if all(one.counts[name].executions for one in bursts)]
     seconds = {name: [execution_s(one.counts[name]) for one in bursts] for name in ran}
     used_s = {name: [one.cores_s.get(name, 0.0) for one in bursts] for name in ran}
     stayed_s = [

@@ -98,9 +98,8 @@ class Tuner:
     def __init__(self, served: Served, pipeline: str, items: Sequence[Item], wish: Wish, tell: Tell) -> None:
         self._served, self._pipeline, self._items, self._wish, self._tell = served, pipeline, items, wish, tell
         self._config = served.config(pipeline)
-        steps = self._config.get("ensemble_scheduling", {}).get("step", ())
-        names = dict.fromkeys(step["model_name"] for step in steps) or {pipeline: None}
-        self._configs = {name: served.config(name) for name in names}
+        self._steps = steps_of(self._config)
+        self._configs = {name: served.config(name) for name in dict.fromkeys(step.model for step in self._steps)}
         self._measurements = 0
 
     def tune(self) -> Tuned:
@@ -130,7 +129,7 @@ class Tuner:
         self._tell(f"{self._pipeline}: every step, one request after the other")
         self._measurements += 1
         repeats = max(8, self._wish.repeats)
-        found = measure_pipeline(self._served, self._items, steps_of(self._config), repeats)
+        found = measure_pipeline(self._served, self._items, self._steps, repeats)
         for name, times in found.times.items():
             later = ", answered later" if name in found.later else ""
             self._tell(f"  {name}: {1000 * times.mean(1):.1f} ms, {times.cores:.2f} cores{later}")
